@@ -20,8 +20,9 @@ var axe string
 // finding is a rule of axe that a page does not keep.
 type finding struct{ Rule, Says, Where string }
 
-// findings runs axe on the page in its current state. It loads nothing. %s are further options.
-const findings = `axe.run(document, {%s resultTypes: ["violations"], preload: false, elementRef: false}).then(r => r.violations.flatMap(v =>
+// findings runs axe on the page in its current state. It loads nothing. Rows of a long table are alike.
+// %s are further options.
+const findings = `axe.run({include: [document], exclude: [["tbody tr:nth-child(n+40)"]]}, {%s resultTypes: ["violations"], preload: false, elementRef: false}).then(r => r.violations.flatMap(v =>
 	v.nodes.slice(0, 3).map(n => ({Rule: v.id, Says: n.failureSummary.replace(/\s+/g, " "), Where: n.html.slice(0, 200)}))))`
 
 // view is how a page is shown.

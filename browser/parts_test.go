@@ -1,7 +1,7 @@
 package browser
 
 import (
-	"strconv"
+	"fmt"
 	"syscall"
 	"testing"
 
@@ -19,8 +19,8 @@ flow:
   tasklet: {shell: {script: 'until [ "$PART" -lt 20 -o -e go ]; do sleep 0.1; done', env: {PART: "${string(part.index)}"}}}
 `
 
-// Two workers have parts; one is killed and one frozen; a third one runs the rest.
-func TestTheTimeLineShowsPartsOfAKilledAndAFrozenWorker(t *testing.T) {
+// Two workers have parts; one is killed and one frozen; a third one runs the rest. No page is loaded again.
+func TestTheLanesOfPartsFollowAKilledAndAFrozenWorker(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		t.Parallel()
@@ -28,33 +28,47 @@ func TestTheTimeLineShowsPartsOfAKilledAndAFrozenWorker(t *testing.T) {
 		s.env = append(s.env, "SURFIN_LEASE=4s", "SURFIN_HEARTBEAT=500ms")
 		s.does(0, "migrate")
 		server := s.serve()
-		killed, frozen := s.worker(), s.worker()
 		run := s.start("run", "jobs/sites.yaml")
 		run.await("job started")
-		b := newTab(t, server.at, "parts")
+		lanes, parts, workers := newTab(t, server.at, "lanes"), newTab(t, server.at, "parts"), newTab(t, server.at, "workers")
+		for b, path := range map[*tab]string{lanes: "/executions/1/timeline", parts: "/executions/1/parts", workers: "/workers"} {
+			b.open(path)
+			b.do(stays())
+		}
+		killed, frozen := s.worker(), s.worker()
 		// Both workers are busy with parts that wait, and the rest of the first parts are complete.
-		b.until("/executions/1/parts", "main", "COMPLETED 20", "STARTED 8")
-		b.look("running")
-		b.open("/")
-		b.look("now")
+		lanes.await(spans(killed, "STARTED") + ` === 4`)
+		lanes.await(spans(frozen, "STARTED") + ` === 4`)
+		lanes.keep("running.png")
+		parts.await(says("COMPLETED 20", "STARTED 8"))
+		parts.keep("running.png")
 		killed.kill()
 		frozen.signal(syscall.SIGSTOP)
-		b.until("/workers", "h1", "No worker is alive")
-		b.look("workers")
-		s.write("jobs/go", "")
+		workers.await(`document.querySelector("h1").innerText.includes("No worker is alive")`)
+		workers.lookAt("none", twoViews())
 		third := s.worker()
+		lanes.await(spans(third, "STARTED") + ` === 4`)
+		lanes.lookAt("taken", twoViews())
+		s.write("jobs/go", "")
 		<-run.done
 		require.Zero(t, run.code, run.out.String())
 		frozen.signal(syscall.SIGCONT)
-		b.until("/executions/1", "h1", "Execution 1 of job sites completed")
-		b.look("ended")
-		b.click("nav", "parts")
-		require.Contains(t, b.text("main"), "COMPLETED 64")
-		b.look("parts")
-		b.click("nav", "timeline")
-		for _, w := range []*process{killed, frozen, third} {
-			require.Contains(t, b.text("main"), strconv.Itoa(w.Process.Pid))
+		lanes.await(`document.title === "Timeline of execution 1: COMPLETED · Surfin"`)
+		lanes.await(spans(third, "COMPLETED") + ` === 44`)
+		for _, w := range []*process{killed, frozen} {
+			lanes.await(spans(w, "lost") + ` === 4`)
 		}
-		b.look("time-line")
+		lanes.lookAt("ended", twoViews())
+		parts.await(says("COMPLETED 64"))
+		parts.lookAt("ended", twoViews())
+		for _, b := range []*tab{lanes, parts, workers} {
+			require.True(t, evaluate[bool](b, `document.stays === true`), "%s was loaded again", b.name)
+		}
 	})
+}
+
+// spans is the number of parts that a worker has in a state.
+func spans(worker *process, state string) string {
+	return fmt.Sprintf(`[...document.querySelectorAll("main tbody tr")].filter(r => r.innerText.includes("/%d/") && r.innerText.includes(%q)).length`,
+		worker.Process.Pid, state)
 }

@@ -71,8 +71,10 @@ func TestASessionOutlivesTheServerAndEndsWithItsToken(t *testing.T) {
 
 		server.kill()
 		s.env = append(s.env, "SURFIN_API_OPERATOR_TOKENS_ANNA=changed-"+annaToken)
-		s.serve()
 		b.refused = true
+		s.serve()
+		b.await(`document.getElementById("live").innerText.includes("The session is over")`)
+		require.Equal(t, "Execution 1 of job gate completed", b.text("h1"))
 		b.open(address)
 		require.Equal(t, "The session is over: sign in again", b.text("h1"))
 		b.look("over")

@@ -23,7 +23,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const patience = 20 * time.Second
+const (
+	patience = 20 * time.Second
+	poll     = 50 * time.Millisecond
+)
 
 // tab is a page in a profile of its own. At its end the test fails for everything recorded: messages of
 // the console, violations of the policy, issues, and requests to other hosts.
@@ -36,9 +39,12 @@ type tab struct {
 
 	mu       sync.Mutex
 	recorded []string
-	status   int64                        // of the last page
-	pending  map[network.RequestID]string // addresses of requests without those of streams
-	last     time.Time                    // when the last one began or ended
+	status   int64 // of the last page
+	// All requests of the tab, and the bytes of their answers.
+	asked   []string
+	bytes   int64
+	pending map[network.RequestID]string // addresses of requests without those of streams
+	last    time.Time                    // when the last one began or ended
 	// away means that the server is away just now: the browser says so for each request.
 	away bool
 	// refused means that pages may have a status of 400 and more: the browser says so for each.
@@ -97,9 +103,15 @@ func (b *tab) record(event any) {
 		}
 	case *network.EventLoadingFinished:
 		b.request(e.RequestID, "")
+		b.mu.Lock()
+		b.bytes += int64(e.EncodedDataLength)
+		b.mu.Unlock()
 	case *network.EventLoadingFailed:
 		b.request(e.RequestID, "")
 	case *network.EventRequestWillBeSent:
+		b.mu.Lock()
+		b.asked = append(b.asked, e.Request.Method+" "+e.Request.URL)
+		b.mu.Unlock()
 		if !strings.Contains(e.Request.URL, "/stream") {
 			b.request(e.RequestID, e.Request.URL)
 		}
@@ -223,9 +235,23 @@ func (b *tab) path() string { return evaluate[string](b, `location.pathname + lo
 // await waits until an expression of the page is true.
 func (b *tab) await(expression string) {
 	b.t.Helper()
-	for deadline := time.Now().Add(patience); !evaluate[bool](b, "!!("+expression+")"); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !evaluate[bool](b, "!!("+expression+")"); time.Sleep(poll) {
 		require.True(b.t, time.Now().Before(deadline), "not so: %s at %s:\n%s", expression, b.where(), b.text("body"))
 	}
+}
+
+// stays marks the page: another one, or the same one loaded again, has no mark.
+func stays() chromedp.Action[chromedp.Void] {
+	return chromedp.Evaluate[chromedp.Void](`document.stays = true`)
+}
+
+// says is an expression of the page: its content has all texts.
+func says(texts ...string) string {
+	var all []string
+	for _, text := range texts {
+		all = append(all, fmt.Sprintf(`document.getElementById("main").innerText.includes(%q)`, text))
+	}
+	return strings.Join(all, " && ")
 }
 
 // until opens a page again and again, until the element has all texts.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -21,6 +22,18 @@ type Refusal struct {
 func (r *Refusal) SetRetryAfter(h http.Header) {
 	if r.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(r.RetryAfter.Seconds()))))
+	}
+}
+
+// SetChallenge sets the header that names the ways to sign in, if the client is unknown. A script of a
+// page is not offered basic authentication: its browser would ask for a password, over the page.
+func (r *Refusal) SetChallenge(h http.Header, request *http.Request) {
+	if r.Status != http.StatusUnauthorized {
+		return
+	}
+	h.Add("WWW-Authenticate", `Bearer realm="surfin"`)
+	if request.Header.Get("HX-Request") == "" && !strings.Contains(request.Header.Get("Accept"), "text/event-stream") && !hasSession(request) {
+		h.Add("WWW-Authenticate", `Basic realm="surfin", charset="UTF-8"`)
 	}
 }
 

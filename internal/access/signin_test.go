@@ -58,6 +58,7 @@ func openRooms(t *testing.T, config access.Config) *rooms {
 		}),
 		Refuse: func(w http.ResponseWriter, r *http.Request, refused *access.Refusal) {
 			if !s.guard.ToSignIn(w, r, refused) {
+				refused.SetChallenge(w.Header(), r)
 				http.Error(w, refused.Text, refused.Status)
 			}
 		},
@@ -159,7 +160,12 @@ func TestABrowserIsSentToTheSignInAndBack(t *testing.T) {
 	got := s.call("", "GET", "/executions?job=a%20b", "", "Accept", "text/html").is(303, "")
 	require.Equal(t, "/surfin/login?next=%2Fexecutions%3Fjob%3Da%2520b", got.header.Get("Location"))
 	s.call("", "GET", "/executions", "", "Accept", "application/json").is(401, "")
-	s.call("", "GET", "/executions", "", "Accept", "text/html", "HX-Request", "true").is(401, "a token is needed") // a fragment
+	// A fragment, a stream, and a session that is over: the browser must not ask for a password.
+	for _, header := range [][]string{{"Accept", "text/html", "HX-Request", "true"}, {"Accept", "text/event-stream"}, {"Cookie", "surfin_session=old"}} {
+		got := s.call("", "GET", "/executions", "", header...).is(401, "")
+		require.Equal(t, []string{`Bearer realm="surfin"`}, got.header.Values("WWW-Authenticate"), header)
+	}
+	require.Len(t, s.call("", "GET", "/executions", "").is(401, "a token is needed").header.Values("WWW-Authenticate"), 2)
 	page := s.call("", "GET", "/login?next=/executions?job=a", "").is(200, "next /executions?job=a over false")
 	require.Contains(t, page.header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'")
 	for _, next := range []string{"", "//evil.example.com", "https://evil.example.com", `/\evil.example.com`, "javascript:alert(1)", "/login?next=/login", "/logout", "/\t/evil.example.com"} {

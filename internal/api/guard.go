@@ -26,7 +26,7 @@ func front(config Config, mux *http.ServeMux) (http.Handler, error) {
 	}
 	probes := &Health{Check: config.Service.CheckDatabase, Stopping: config.stopping, Log: config.Log}
 	operations := &guarded{config: config, mux: mux}
-	room := guard.Protect(access.Room{Name: "the API", Enter: operations, Refuse: func(w http.ResponseWriter, _ *http.Request, refused *access.Refusal) { refuse(w, refused) }})
+	room := guard.Protect(access.Room{Name: "the API", Enter: operations, Refuse: refuse})
 	var pages http.Handler
 	if config.Pages != nil {
 		var err error
@@ -72,11 +72,8 @@ func ofAPI(path string) bool {
 	return path == "/v1" || strings.HasPrefix(path, "/v1/") || path == documentPath
 }
 
-func refuse(w http.ResponseWriter, refused *access.Refusal) {
-	if refused.Status == http.StatusUnauthorized {
-		w.Header().Add("WWW-Authenticate", `Bearer realm="surfin"`)
-		w.Header().Add("WWW-Authenticate", `Basic realm="surfin", charset="UTF-8"`)
-	}
+func refuse(w http.ResponseWriter, r *http.Request, refused *access.Refusal) {
+	refused.SetChallenge(w.Header(), r)
 	refused.SetRetryAfter(w.Header())
 	newProblem(refused.Status, refused.Text).write(w)
 }

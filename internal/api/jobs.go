@@ -39,6 +39,15 @@ type (
 			Sample int `json:"sample,omitempty" minimum:"0" maximum:"1000" doc:"How many items of each step are read; 0 means 20"`
 		}
 	}
+	trendInput struct {
+		JobPath
+		Limit int `query:"limit" minimum:"0" maximum:"100" doc:"Number of executions; 0 means 50"`
+	}
+	calendarInput struct {
+		JobPath
+		Param string `query:"param" maxLength:"200" doc:"An identifying parameter of type date; by default the first one"`
+		Month string `query:"month" maxLength:"7" doc:"YYYY-MM; by default the month of the newest execution"`
+	}
 	jobList struct {
 		Jobs []catalog.JobDescription `json:"jobs"`
 	}
@@ -64,6 +73,24 @@ func (a *api) addJobs(h huma.API) {
 					return nil, err
 				}
 				return a.Service.JobFlow(ctx, in.Job, file)
+			})
+		})
+	huma.Register(h, get(h, "job-trend", "/v1/jobs/{job}/trend", "The last executions of a job in numbers",
+		"Duration, rows and skipped items of each, newest first, and the median and 95th percentile of the completed ones. Redrives do not count."),
+		func(ctx context.Context, in *trendInput) (*output[operator.JobTrend], error) {
+			return answer(a, ctx, func() (*operator.JobTrend, error) {
+				return a.Service.Trend(ctx, operator.TrendRequest{Job: in.Job, Limit: in.Limit})
+			})
+		})
+	huma.Register(h, get(h, "job-calendar", "/v1/jobs/{job}/calendar", "The instances of a job by a date",
+		"For each day of a month the state of the instance with this date: by an identifying parameter of type date."),
+		func(ctx context.Context, in *calendarInput) (*output[operator.JobCalendar], error) {
+			return answer(a, ctx, func() (*operator.JobCalendar, error) {
+				file, err := a.Jobs.File(in.Job)
+				if err != nil {
+					file = nil // the history has its parameters
+				}
+				return a.Service.Calendar(ctx, operator.CalendarRequest{Job: in.Job, File: file, Param: in.Param, Month: in.Month})
 			})
 		})
 	huma.Register(h, post(h, "run-job", "/v1/jobs/{job}/run", "Run a job",

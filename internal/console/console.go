@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -133,6 +134,25 @@ func routes() []route {
 		{"/find", "", "find", listPage(ofList.find)},
 	}
 }
+
+// downloads are the files that a browser stores. Their path is the one of the page with the same data.
+func downloads() []route {
+	return []route{
+		{"/executions/{execution}/log.txt", "executions", "log", executionPage(ofExecution.logFile)},
+		{"/executions/{execution}/skips.jsonl", "executions", "skips", executionPage(ofExecution.skipsToEdit)},
+		{"/executions/{execution}/skips.csv", "executions", "skips", executionPage(ofExecution.skipsTable)},
+		{"/executions/{execution}/definition.txt", "executions", "definition", executionPage(ofExecution.definitionFile)},
+		{"/skips/{skip}/item.txt", "executions", "skip", executionPage(ofExecution.itemFile)},
+	}
+}
+
+// isDownload reports whether a path ends like a file's.
+func isDownload(r *http.Request) bool {
+	return slices.ContainsFunc(downloads(), func(d route) bool { return path.Base(d.pattern) == path.Base(r.URL.Path) })
+}
+
+// downloadTime is the time that a download may take.
+const downloadTime = 15 * time.Minute
 
 // The pages in groups.
 type (

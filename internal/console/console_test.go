@@ -159,6 +159,16 @@ func TestAViewerSeesNoSecretsOfATask(t *testing.T) {
 	require.NotContains(t, s.call(viewerToken, http.MethodGet, path).is(http.StatusOK).text, "hiddenvalue")
 }
 
+func TestThePaletteFindsParametersAndErrors(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.SQLite(t))
+	s.run("load", map[string]string{"day": "2026-11-21"})
+	s.get("/find?q=2026-11-21", "HX-Request", "true").is(200).says("executions with day=2026-11-21", `href="/executions?param=day%3A2026-11-21"`)
+	require.NotContains(t, s.get("/find?q=2026-11-20", "HX-Request", "true").is(200).text, "day=")
+	s.get("/find?q=no%3A%22x").is(200).clean().says("Found for no:&#34;x", `href="/executions?param=no%3A%22x"`)
+	s.get("/find?q=disk+full").is(200).clean().says("Nothing is called disk full", `href="/executions?text=disk&#43;full"`)
+}
+
 func TestTimesAreInTheZoneThatTheHeaderNames(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t))

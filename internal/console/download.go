@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,28 +20,10 @@ import (
 )
 
 const (
-	// downloadTime is the time that a download may take, and sendTime the time in which its reader must
-	// take what is sent.
-	downloadTime = 15 * time.Minute
+	// sendTime is the time in which a reader must take what is sent.
 	sendTime     = 30 * time.Second
 	downloadPage = 500
 )
-
-// downloads are the files that a browser stores. Their path is the one of the page with the same data.
-func downloads() []route {
-	return []route{
-		{"/executions/{execution}/log.txt", "executions", "log", executionPage(ofExecution.logFile)},
-		{"/executions/{execution}/skips.jsonl", "executions", "skips", executionPage(ofExecution.skipsToEdit)},
-		{"/executions/{execution}/skips.csv", "executions", "skips", executionPage(ofExecution.skipsTable)},
-		{"/executions/{execution}/definition.txt", "executions", "definition", executionPage(ofExecution.definitionFile)},
-		{"/skips/{skip}/item.txt", "executions", "skip", executionPage(ofExecution.itemFile)},
-	}
-}
-
-// isDownload reports whether a path ends like a file's.
-func isDownload(r *http.Request) bool {
-	return slices.ContainsFunc(downloads(), func(d route) bool { return filepath.Base(d.pattern) == path.Base(r.URL.Path) })
-}
 
 // logFile has the lines of the log that its page selects, from the first on.
 func (v ofExecution) logFile() (*page, error) {

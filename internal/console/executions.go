@@ -41,6 +41,9 @@ func (v ofList) executions() (*page, error) {
 	if err != nil {
 		return nil, err
 	}
+	if req.After != 0 { // it finds the oldest first
+		slices.Reverse(found.Executions)
+	}
 	view := executionsView{List: v.executionTable(found.Executions), Filters: v.filterWords(), Jobs: v.Jobs.Names(), Form: map[string]string{}}
 	for _, name := range filterNames() {
 		view.Form[name] = v.text(name)
@@ -63,7 +66,7 @@ func (v ofList) executions() (*page, error) {
 	return &page{Title: "Executions", Heading: heading, Body: view}, nil
 }
 
-// keys are the addresses of the pages around this one. After a key forwards the oldest is found first.
+// keys are the addresses of the pages around this one.
 func (view *executionsView) keys(v ofList, req operator.ListRequest, found operator.ExecutionPage) {
 	if req.After != 0 {
 		if found.Next != 0 {

@@ -70,7 +70,7 @@ func (v *visit) executionTable(found []operator.Execution) executionTable {
 	return t
 }
 
-// parameterColumns are at most four parameters, each of at least half of the executions. Those of most
+// parameterColumns are at most four parameters, each of at least half of the executions. The parameters of most
 // executions come first.
 func parameterColumns(found []operator.Execution) []string {
 	const most = 4

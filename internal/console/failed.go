@@ -85,9 +85,7 @@ func (c *console) refuse(w http.ResponseWriter, r *http.Request, refused *access
 	if c.guard.ToSignIn(w, r, refused) {
 		return
 	}
-	if refused.Status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", `Basic realm="surfin", charset="UTF-8"`)
-	}
+	refused.SetChallenge(w.Header(), r)
 	refused.SetRetryAfter(w.Header())
 	view := failedView{Said: refused.Text, Again: int(math.Ceil(refused.RetryAfter.Seconds()))}
 	v := &visit{console: c, r: r, w: w, zone: time.UTC, theme: themes()[0]}

@@ -2,9 +2,11 @@ package console
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -19,8 +21,8 @@ type found struct{ Kind, Text, Href string }
 
 const mostFound = 20
 
-// find leads to an execution by its number, to a job, or to a page. A whole match leads there at once,
-// unless the palette asks.
+// find leads to an execution by its number, to a job, to a page, or to a list of executions. A whole match
+// leads there at once, unless the palette asks.
 func (v ofList) find() (*page, error) {
 	asked := strings.TrimSpace(v.text("q"))
 	view := findView{Asked: asked}
@@ -57,14 +59,60 @@ func (v ofList) find() (*page, error) {
 		http.Redirect(v.w, v.r, view.Found[0].Href, http.StatusSeeOther)
 		return nil, nil //nolint:nilnil // it leads elsewhere
 	}
+	if asked != "" {
+		searches, err := v.searches(asked)
+		if err != nil {
+			return nil, err
+		}
+		view.Found = append(view.Found, searches...)
+	}
 	return &page{Title: "Find", Heading: findHeading(&view), Body: view}, nil
+}
+
+// searches are lists of executions: with this parameter, or with this text in an error.
+func (v ofList) searches(asked string) ([]found, error) {
+	to := v.Base + "/executions?"
+	errors := found{"errors", "executions with " + clip(asked, shortText) + " in an error", to + "text=" + query(asked)}
+	if name, value, is := strings.Cut(strings.Replace(asked, "=", ":", 1), ":"); is && name != "" {
+		return []found{{"parameter", "executions with " + clip(name+"="+value, shortText), to + "param=" + query(name+":"+value)}, errors}, nil
+	}
+	var list []found
+	newest, err := v.Service.List(v.r.Context(), operator.ListRequest{Limit: pageSize})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range parameterNames(newest.Executions) {
+		param := name + ":" + asked
+		some, err := v.Service.List(v.r.Context(), operator.ListRequest{Limit: 1, Search: operator.Search{Params: []string{param}}})
+		if err != nil {
+			return nil, err
+		}
+		if len(some.Executions) > 0 {
+			list = append(list, found{"parameter", "executions with " + clip(name+"="+asked, shortText), to + "param=" + query(param)})
+		}
+	}
+	return append(list, errors), nil
+}
+
+// parameterNames are the first names of parameters.
+func parameterNames(of []operator.Execution) []string {
+	const most = 8
+	var names []string
+	for i := range of {
+		for _, p := range of[i].Params.Identifying().All() {
+			if len(names) < most && !slices.Contains(names, p.Name) {
+				names = append(names, p.Name)
+			}
+		}
+	}
+	return names
 }
 
 func findHeading(view *findView) string {
 	switch {
 	case view.Asked == "":
 		return "Jump to an execution, a job or a page"
-	case len(view.Found) == 0:
+	case len(view.Found) == 1: // the search in errors
 		return "Nothing is called " + clip(view.Asked, shortText)
 	}
 	return "Found for " + clip(view.Asked, shortText)

@@ -35,6 +35,8 @@ type jobView struct {
 	Files       []fileView
 	Schedule    *scheduleLine
 	Registered  *definitionLine
+	Trend       *trendView
+	Calendar    *calendarView
 }
 
 func (v ofJob) job() (*page, error) {
@@ -64,6 +66,12 @@ func (v ofJob) job() (*page, error) {
 		}
 	default:
 		view.Here, view.Mistakes, view.Files = true, v.mistakes(wrong), v.wrongFiles(wrong)
+	}
+	if view.Trend, err = v.trend(name); err != nil {
+		return nil, err
+	}
+	if view.Calendar, err = v.calendar(name, file); err != nil {
+		return nil, err
 	}
 	if err := v.schedulesOf(&view, name); err != nil {
 		return nil, err

@@ -28,7 +28,8 @@ func tabPage(e *operator.ExecutionView, name string, body any) *page {
 	if name == "compare" {
 		of = "comparison of execution " + id(e.ID)
 	}
-	return &page{Title: strings.ToUpper(of[:1]) + of[1:], Heading: strings.ToUpper(of[:1]) + of[1:] + " of job " + clip(e.JobName, shortText), Body: body, Live: follows(&e.Execution)}
+	of = strings.ToUpper(of[:1]) + of[1:]
+	return &page{Title: of + ": " + string(e.Status), Heading: of + " of job " + clip(e.JobName, shortText), Body: body, Live: follows(&e.Execution)}
 }
 
 // resultsView are the values that steps hand on, the decisions and the gates.

@@ -26,7 +26,6 @@ func Foreigners() []Foreign {
 	const htmx, version, license, text = "htmx.org", "4.0.1", "0BSD", "htmx.LICENSE"
 	return []Foreign{
 		{"htmx.min.js", htmx, version, "dist/htmx.min.js", license, text, "a0abb04f2f45a1f89d1d4844023245537e5e6014c87b144553e0607b4cc32130"},
-		{"hx-sse.min.js", htmx, version, "dist/ext/hx-sse.min.js", license, text, "18ef2761356ec1fe0bb6d92612315b37517a7c1e9856b661c5ae81fef239d103"},
 		{"htmx.LICENSE", htmx, version, "LICENSE", license, text, "d3d2456f76414f2456104660ebd65aff1c04cd7966b942bdabd63f3cdb316a38"},
 	}
 }

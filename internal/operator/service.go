@@ -28,6 +28,7 @@ type Service struct {
 	*comparer      // Compare
 	*overviews     // Overview
 	*summaries     // JobSummaries
+	*trends        // Trend, Calendar
 	*executionLogs // Log
 	*parted        // Parts
 	*timelines     // Timeline
@@ -114,6 +115,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 			heartbeat: c.Heartbeat, attention: c.Attention, records: r,
 		},
 		summaries: &summaries{judge: judge, jobs: jobs, files: files, recent: last, registered: c.Definitions, attention: c.Attention},
+		trends:    &trends{judge: judge, recent: last, records: r},
 		schedules: times,
 		agenda:    &agenda{judge: judge, registered: c.Definitions, history: c.JobHistory, recent: last},
 		watcher:   &watcher{c.Changes},

@@ -88,6 +88,16 @@ type RunSummary struct {
 	// Rows are those that the steps of this attempt read or, if they read none, wrote; nil if there were
 	// too many steps to count them.
 	Rows *int64 `json:"rows,omitempty"`
+	// Skips are the items that its steps skipped; nil like Rows.
+	Skips *int64 `json:"skipped,omitempty"`
+}
+
+func runSummary(ref ports.RunRef, run ports.Run, now time.Time) RunSummary {
+	s := RunSummary{Execution: ref.ID, Status: ref.Status, Started: utc(run.StartedAt), Duration: seconds(elapsed(run.StartedAt, run.EndedAt, now)), Rows: run.Rows}
+	if run.Rows != nil {
+		s.Skips = &run.Skips
+	}
+	return s
 }
 
 type summaries struct {
@@ -234,10 +244,7 @@ func (s *summaries) addRuns(ctx context.Context, page []JobSummary) error {
 func (j *JobSummary) count(of *ports.JobRuns, runs map[core.JobExecutionID]ports.Run, now time.Time) {
 	over, completed := 0, 0
 	for _, ref := range of.Newest {
-		run := runs[ref.ID]
-		j.Last = append(j.Last, RunSummary{
-			Execution: ref.ID, Status: ref.Status, Started: utc(run.StartedAt), Duration: seconds(elapsed(run.StartedAt, run.EndedAt, now)), Rows: run.Rows,
-		})
+		j.Last = append(j.Last, runSummary(ref, runs[ref.ID], now))
 		if ref.Status.IsOver() {
 			over++
 		}

@@ -60,11 +60,16 @@ const mostKept = 20_000
 
 // of returns the last executions of the jobs, and their numbers.
 func (s *recent) of(ctx context.Context, jobs ...string) ([]ports.JobRuns, map[core.JobExecutionID]ports.Run, error) {
+	return s.last(ctx, listedRuns, completedRuns, jobs...)
+}
+
+// last is of for other numbers of executions.
+func (s *recent) last(ctx context.Context, newest, completed int, jobs ...string) ([]ports.JobRuns, map[core.JobExecutionID]ports.Run, error) {
 	if s.records == nil || len(jobs) == 0 {
 		return nil, nil, nil
 	}
 	list, err := patiently(ctx, func(ctx context.Context) ([]ports.JobRuns, error) {
-		return s.records.JobRuns(ctx, listedRuns, completedRuns, jobs...)
+		return s.records.JobRuns(ctx, newest, completed, jobs...)
 	})
 	if err != nil {
 		return nil, nil, err

@@ -17,6 +17,10 @@ func TestStripsCurvesAndLanesAreDrawn(t *testing.T) {
 	matches(t, "curve", picture.Curve("rows", 300, 100, []picture.Series{
 		{Points: []picture.Point{{0, 0}, {1, 10}, {2, 40}}}, {Class: "pale", Points: []picture.Point{{1, 20}}}, {},
 	}, "10:00", "10:02", "40"))
+	matches(t, "trend", picture.Trend("duration of the last runs", []picture.Bar{
+		{Value: 10, Class: "completed", Link: "/executions/1"}, {Value: 3, Class: "failed", Mark: "✕"}, {Value: 12, Class: "completed"},
+	}, []picture.Level{{Value: 11, Label: "median 11s", Class: "median"}, {Value: 12, Label: "95% 12s", Class: "p95"}}))
+	wellFormed(t, picture.Trend("none", nil, nil))
 	at := time.Date(2026, 11, 26, 10, 0, 0, 0, time.UTC)
 	clock := func(t time.Time) string { return t.Format("15:04:05") }
 	matches(t, "lanes", picture.Lanes("time line", 800, []picture.Lane{

@@ -104,6 +104,30 @@ type Run struct {
 	// Rows are those that the steps of this attempt read or, if they read none, wrote; nil if they were
 	// not counted, because the execution has too many steps.
 	Rows *int64
+	// Skips are the items that its steps skipped, counted with Rows.
+	Skips int64
+}
+
+// CalendarFilter selects executions of a job, apart from redrives, by a parameter.
+type CalendarFilter struct {
+	JobName, Param string
+	// Values are its texts, at most 31, such as the days of a month.
+	Values []string
+}
+
+// CalendarRun is an execution with the value of the parameter.
+type CalendarRun struct {
+	Value    string
+	ID       core.JobExecutionID
+	Instance core.JobInstanceID
+	Status   core.Status
+}
+
+// Calendar are the executions, newest first. The values in Unread may be incomplete: too many executions, of
+// all jobs, have the value.
+type Calendar struct {
+	Runs   []CalendarRun
+	Unread []string
 }
 
 // JobHistory reads the recent executions of many jobs with few statements.
@@ -115,6 +139,9 @@ type JobHistory interface {
 	// Runs returns the existing executions. It counts the rows of the first ones in the order of the
 	// request, with at most 100,000 steps in all.
 	Runs(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID]Run, error)
+	// Calendar returns the executions of a job with some values of a parameter. It reads at most 20,000
+	// entries of an index for each of two statements.
+	Calendar(ctx context.Context, filter CalendarFilter) (Calendar, error)
 	// FailedSteps returns the name of the first step with a failure of each of the executions that has
 	// one.
 	FailedSteps(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID]string, error)

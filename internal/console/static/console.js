@@ -30,7 +30,7 @@
   const palette = by("palette");
   if (palette) {
     palette.addEventListener("keydown", e => {
-      const links = [...palette.querySelectorAll("#found a")];
+      const links = [...palette.querySelectorAll("#jumps a")];
       const at = links.indexOf(document.activeElement);
       if (e.key === "ArrowDown" || e.key === "ArrowUp") {
         e.preventDefault();

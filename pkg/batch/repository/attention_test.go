@@ -40,6 +40,11 @@ func manyJobs(t *testing.T, db tx.Database, n int) {
 			SELECT 2 * n + %[1]d, n, 'job ' || (n %% 200), 's%[1]d', CASE WHEN n %% 10000 = 1 THEN 'STARTED' ELSE 'COMPLETED' END, 'o', 1, {at}, n %% 1000 FROM {numbers}`, step))
 	}
 	exec(`INSERT INTO surfin_skipped_item (job_execution_id, step_execution_id, phase, created_at) SELECT n, 2 * n, 'process', {at} FROM {numbers} WHERE n % 100 = 7`)
+	exec(`UPDATE surfin_step_execution SET status = 'FAILED', error_text = 'x' WHERE job_execution_id % 40 = 3 AND name = 's1'`)
+	exec(`INSERT INTO surfin_job_execution_param (job_execution_id, name, type, value, identifying)
+		SELECT n, 'day', 'date', '2026-11-' || (10 + (n / 200) % 20), true FROM {numbers}`)
+	exec(`INSERT INTO surfin_job_execution_param (job_execution_id, name, type, value, identifying)
+		SELECT n, 'due', 'date', '2026-12-' || (10 + n % 20), true FROM {numbers} WHERE n <= 400`)
 	if db.Dialect() == tx.Postgres { // PostgreSQL does this by itself, but later
 		exec("ANALYZE")
 	}
@@ -108,6 +113,28 @@ func TestWhatNeedsAPersonIsReadFromIndexesHoweverLongTheHistoryIs(t *testing.T) 
 				runs, err := r.Runs(ctx, ids...)
 				require.Len(t, runs, 1000)
 				require.EqualValues(t, 10, *runs[5].Rows)
+				return err
+			}},
+			{"failed steps", func() error {
+				failed, err := r.FailedSteps(ctx, 1, 2, 3, 43)
+				require.Equal(t, map[core.JobExecutionID]string{3: "s1", 43: "s1"}, failed)
+				return err
+			}},
+			{"a calendar", func() error {
+				found, err := r.Calendar(ctx, ports.CalendarFilter{JobName: "job 7", Param: "due", Values: []string{"2026-12-16", "2026-12-17", "2026-12-18"}})
+				require.Equal(t, ports.Calendar{Runs: []ports.CalendarRun{
+					{Value: "2026-12-17", ID: 207, Instance: 207, Status: core.StatusCompleted}, {Value: "2026-12-17", ID: 7, Instance: 7, Status: core.StatusCompleted},
+				}}, found)
+				return err
+			}},
+			{"a calendar of frequent values", func() error {
+				var days []string
+				for day := range 20 {
+					days = append(days, fmt.Sprintf("2026-11-%d", day+10))
+				}
+				found, err := r.Calendar(ctx, ports.CalendarFilter{JobName: "job 7", Param: "day", Values: days})
+				require.Len(t, found.Runs, n/200)
+				require.Empty(t, found.Unread)
 				return err
 			}},
 			{"skips left", func() error {

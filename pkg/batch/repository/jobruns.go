@@ -136,22 +136,25 @@ func (r *jobHistory) addRows(ctx context.Context, ids []core.JobExecutionID, run
 		return nil
 	}
 	var rows []struct {
-		ID core.JobExecutionID
-		N  int64
+		ID    core.JobExecutionID
+		N     int64
+		Skips int64
 	}
-	err := r.store.scan(ctx, &rows, `SELECT job_execution_id AS id, CAST(sum(CASE WHEN read_count > 0 THEN read_count ELSE write_count END) AS bigint) AS n
+	err := r.store.scan(ctx, &rows, `SELECT job_execution_id AS id, CAST(sum(CASE WHEN read_count > 0 THEN read_count ELSE write_count END) AS bigint) AS n,
+			CAST(sum(read_skip_count + process_skip_count + write_skip_count) AS bigint) AS skips
 		FROM {step_execution} WHERE job_execution_id {among} AND manager_id IS NULL GROUP BY job_execution_id`, listed(ids))
 	if err != nil {
 		return fmt.Errorf("count the rows of %d executions: %w", len(ids), err)
 	}
-	counts := make(map[core.JobExecutionID]int64, len(rows))
-	for _, row := range rows {
-		counts[row.ID] = row.N
-	}
-	for _, id := range ids {
-		run, n := runs[id], counts[id]
-		run.Rows = &n
+	for _, id := range ids { // also one without steps
+		run := runs[id]
+		run.Rows = new(int64)
 		runs[id] = run
+	}
+	for _, row := range rows {
+		run := runs[row.ID]
+		*run.Rows, run.Skips = row.N, row.Skips
+		runs[row.ID] = run
 	}
 	return nil
 }

@@ -53,6 +53,7 @@ func targets() []target {
 		faster("w1", "rows, 1000", "COPY loop, 1000", 1.05).limitedBy(copy1000...),
 		faster("w1", "rows, 1000", "gorm CreateInBatches, 1000", 1.8).limitedBy(copy1000...),
 		faster("w1", "rows, 1000", springPrefix+", third job, 1000", 2).limitedBy(copy1000...),
+		faster("w1", "rows, open console, 1000", oursPrefix+" rows, 1000", 0.99),
 		faster("w1", "rows, 10000", `psql \copy`, 0.85).limitedBy(copy10000...),
 		faster("w1", "rows, 10000", "COPY loop, double-buffered, 10000", 0.92).limitedBy(copy10000...),
 		faster("w1", "rows, 10000", springPrefix+", third job, 10000", 3).limitedBy(copy10000...),

@@ -64,6 +64,7 @@ func loads(chunk int) []Contestant {
 	}
 	all = append(all,
 		ours(named("rows"), loadJob(chunk, rowItem, "", "")),
+		openConsole(named("rows, open console"), loadJob(chunk, rowItem, "", "")),
 		ours(named("structs"), loadJob(chunk, "sale", "", "")),
 		ours(named("rows, filter and map"), loadJob(chunk, rowItem, "[{filter: item.amount > 0}, {map: {name: trim(item.name)}}]", "")),
 		ours(named("structs, a processor"), loadJob(chunk, "sale", "trim_name", ""),

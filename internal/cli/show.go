@@ -158,7 +158,7 @@ func (c showCommands) writeFacts(b *strings.Builder, e *operator.ExecutionView, 
 	line("started", humanize.Time(e.StartedAt))
 	line("ended", humanize.Time(e.EndedAt))
 	if e.Owner != nil {
-		line("owner", fmt.Sprintf("process %d on %s, %s", e.Owner.PID, e.Owner.Host, wording.Lease(e.Owner, now)))
+		line("owner", wording.Process(e.Owner.PID, e.Owner.Host)+", "+wording.Lease(e.Owner, now))
 		if e.StopRequested {
 			line("stop", "requested")
 		}

@@ -94,7 +94,7 @@ func (c operateCommands) printStopping(ctx context.Context, s *operator.Service,
 	if err != nil {
 		return err
 	}
-	text += fmt.Sprintf("  process %d on %s starts no further step, part or task, except for steps of finally\n  %s\n", e.Owner.PID, e.Owner.Host, running)
+	text += fmt.Sprintf("  %s starts no further step, part or task, except for steps of finally\n  %s\n", wording.Process(e.Owner.PID, e.Owner.Host), running)
 	return c.env.print(text + hintText(wording.HintLines([]wording.Hint{
 		{Label: "wait for it", Text: c.env.command("stop", wording.ID(e.ID), "--wait", "5m")},
 		{Label: "its progress", Text: c.env.command("show", wording.ID(e.ID))},

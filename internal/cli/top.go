@@ -264,5 +264,5 @@ func (c showCommands) processText(r operator.ProgressView) string {
 	if r.Owner == nil {
 		return "no process"
 	}
-	return fmt.Sprintf("process %d on %s", r.Owner.PID, r.Owner.Host)
+	return wording.Process(r.Owner.PID, r.Owner.Host)
 }

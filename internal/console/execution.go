@@ -171,7 +171,7 @@ func (v ofExecution) head(e *operator.ExecutionView, tab string) (head, error) {
 		h.Params = append(h.Params, paramView{clip(p.Name, shortText), clip(v.masked(p.Text()), lineText), p.Identifying})
 	}
 	if o := e.Owner; o != nil {
-		h.Owner, h.Lease = "process "+strconv.Itoa(o.PID)+" on "+clip(o.Host, shortText), wording.Lease(o, v.Now())
+		h.Owner, h.Lease = wording.Process(o.PID, clip(o.Host, shortText)), wording.Lease(o, v.Now())
 	}
 	if e.Waiting != nil {
 		h.Waiting = v.Commands.Parked(e.Waiting)
@@ -272,7 +272,7 @@ func (v *visit) progressLines(running []operator.ProgressView) []progressLine {
 			l.Waits = v.Commands.Parked(p.Waiting)
 		}
 		if p.Owner != nil {
-			l.Owner = "process " + strconv.Itoa(p.Owner.PID) + " on " + clip(p.Owner.Host, shortText) + ", " + wording.Lease(p.Owner, v.Now())
+			l.Owner = wording.Process(p.Owner.PID, clip(p.Owner.Host, shortText)) + ", " + wording.Lease(p.Owner, v.Now())
 		}
 		list = append(list, l)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -138,22 +139,17 @@ func (v ofList) listRequest() operator.ListRequest {
 	return req
 }
 
-// time is a time in the query: RFC 3339, or a date or a time in the page's zone.
+// time is a time in the query, as the command takes it; one without an offset is in the page's zone.
 func (v ofList) time(name string) time.Time {
 	text := v.text(name)
 	if text == "" {
 		return time.Time{}
 	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t
+	t, is := humanize.ParseMoment(text, v.zone, v.Now())
+	if !is {
+		v.mistake(name, text, "not a time", "2026-11-22", "2026-11-22T15:04", "2026-11-22T15:04:05Z", "36h", "90d")
 	}
-	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"} {
-		if t, err := time.ParseInLocation(layout, text, v.zone); err == nil {
-			return t
-		}
-	}
-	v.mistake(name, text, "not a time", "2026-11-22", "2026-11-22T15:04", "2026-11-22T15:04:05Z")
-	return time.Time{}
+	return t
 }
 
 // list leaves out a filter that the service refuses, and shows the rest.

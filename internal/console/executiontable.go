@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
@@ -110,7 +109,7 @@ func (v *visit) executionLine(e *operator.Execution, columns []string) execution
 		l.Took = humanize.Seconds(e.Duration)
 	}
 	if e.Owner != nil {
-		l.Owner = "process " + strconv.Itoa(e.Owner.PID) + " on " + clip(e.Owner.Host, shortText)
+		l.Owner = wording.Process(e.Owner.PID, clip(e.Owner.Host, shortText))
 		if e.Owner.Dead || e.Owner.Lost {
 			l.Waits = wording.Lease(e.Owner, v.Now())
 		}

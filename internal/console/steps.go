@@ -101,7 +101,7 @@ func (v *visit) stepLine(step *operator.StepView, of core.JobExecutionID) stepLi
 		l.Earlier = &link{"execution " + earlier.Text, earlier.Href}
 	}
 	if p := step.Process; p != nil {
-		l.Owner = "process " + strconv.Itoa(p.PID) + " on " + clip(p.Host, shortText)
+		l.Owner = wording.Process(p.PID, clip(p.Host, shortText))
 	}
 	if step.Worker != nil {
 		l.Owner += ", " + wording.WorkerLease(step.Worker, v.Now())

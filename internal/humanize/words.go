@@ -1,4 +1,5 @@
-// Package humanize writes numbers, times, lists and long texts as people read them.
+// Package humanize writes numbers, times, lists and long texts as people read them, and reads times as people write
+// them.
 //
 // It imports the standard library only.
 package humanize

@@ -86,10 +86,13 @@ func Worker(p *operator.Process, worker string) string {
 	case worker != "":
 		return "worker " + worker
 	case p != nil:
-		return fmt.Sprintf("process %d on %s", p.PID, p.Host)
+		return Process(p.PID, p.Host)
 	}
 	return ""
 }
+
+// Process names a process.
+func Process(pid int, host string) string { return fmt.Sprintf("process %d on %s", pid, host) }
 
 // SpanState is the status of a span, or why it waited.
 func SpanState(s *operator.Span) string {

@@ -15,7 +15,7 @@ const (
 	mostFurther  = 40 << 10
 )
 
-// Times depend on what else the machine does: they are printed only.
+// Times depend on the load of the machine, so they are only printed.
 func TestAFirstVisitIsSmallAndSoon(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -43,7 +43,7 @@ type tab struct {
 	// All requests of the tab, and the bytes of their answers.
 	asked   []string
 	bytes   int64
-	pending map[network.RequestID]string // addresses of requests without those of streams
+	pending map[network.RequestID]string // addresses of open requests, without streams
 	last    time.Time                    // when the last one began or ended
 	// away means that the server is away just now: the browser says so for each request.
 	away bool
@@ -252,20 +252,6 @@ func says(texts ...string) string {
 		all = append(all, fmt.Sprintf(`document.getElementById("main").innerText.includes(%q)`, text))
 	}
 	return strings.Join(all, " && ")
-}
-
-// until opens a page again and again, until the element has all texts.
-func (b *tab) until(path, selector string, texts ...string) {
-	b.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
-		b.open(path)
-		got := b.text(selector)
-		lacks := slices.IndexFunc(texts, func(text string) bool { return !strings.Contains(got, text) })
-		if lacks < 0 {
-			return
-		}
-		require.True(b.t, time.Now().Before(deadline), "%s lacks %q:\n%s", path, texts[lacks], got)
-	}
 }
 
 // press presses and releases keys. Like those of a person, and unlike chromedp.KeyEvent, a key types

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"context"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -100,31 +101,61 @@ func TestTheSignInSaysWhatIsWrong(t *testing.T) {
 		s := newScene(t, dbURL, paymentsFiles())
 		s.env = append(append(s.env, "SURFIN_API_RATE=8"), tokens()...)
 		s.does(0, "migrate")
-		b := newTab(t, s.serve().at, "sign-in")
+		server := s.serve()
+		b := newTab(t, server.at, "sign-in")
 		b.refused = true
 		b.open("/executions")
 		b.look("sign-in")
 		require.EqualValues(t, http.StatusUnauthorized, b.signs("nobody-0123456789"))
 		require.Contains(t, b.text("#wrong"), "the token belongs to no client")
 		b.look("unknown-token")
-		status := int64(http.StatusUnauthorized)
+		status, guessing := int64(http.StatusUnauthorized), server.guess()
 		for tries := 0; status == http.StatusUnauthorized; tries++ {
 			require.Less(t, tries, 50, "unknown tokens are not limited")
 			status = b.signs("nobody-0123456789")
 		}
+		guessing()
 		require.EqualValues(t, http.StatusTooManyRequests, status)
 		require.Contains(t, b.text("#wrong"), "Try again in 1 second.")
 		b.look("too-many")
 		if proxy != nil {
 			proxy.Cut()
-			require.EqualValues(t, http.StatusServiceUnavailable, b.signs(annaToken))
+			for tries := 0; status == http.StatusTooManyRequests && tries < 10; tries++ {
+				status = b.signs(annaToken)
+			}
+			require.EqualValues(t, http.StatusServiceUnavailable, status)
 			require.Contains(t, b.text("#wrong"), "the database does not answer. Try again in 5 seconds.")
 			b.look("away")
 			proxy.Heal()
 		}
-		require.EqualValues(t, http.StatusOK, b.signs(annaToken))
+		for tries := 0; status != http.StatusOK; tries++ { // the rate of guesses may still count
+			require.Less(t, tries, 10)
+			status = b.signs(annaToken)
+		}
 		require.Equal(t, "/executions", b.path())
 	})
+}
+
+// guess tries unknown tokens faster than a browser does, until end.
+func (s *served) guess() (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for ctx.Err() == nil {
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.at+"/login?token=guessed", nil)
+			if err != nil {
+				return
+			}
+			if got, err := http.DefaultClient.Do(r); err == nil {
+				_ = got.Body.Close() //nolint:errcheck // its answer does not matter
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-over
+	}
 }
 
 func TestWithoutJavaScriptAPlainClientSignsIn(t *testing.T) {

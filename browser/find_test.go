@@ -26,7 +26,7 @@ const (
 	everyFailed    = 667 // 300 of them
 )
 
-// manyCopies runs the job for two nights, of which one fails, and copies them by SQL.
+// manyCopies runs the job for two nights, one of them fails, and copies them by SQL.
 func (s *scene) manyCopies() {
 	s.t.Helper()
 	s.does(0, "run", "jobs/copies.yaml", "night=1")

@@ -21,7 +21,7 @@ type bench struct {
 	order  *rand.Rand
 	inputs map[int]Work     // by rows: Input and Sum
 	built  map[string]error // by the type of a peer
-	// consoles are the servers of w8 by their database, and closing ends what runs.
+	// consoles are the servers of w8 by their database, and closing ends their processes.
 	consoles map[string]*console
 	closing  []func() error
 }

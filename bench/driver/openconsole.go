@@ -22,7 +22,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 )
 
-// openConsole is a job of ours in a server whose console is open in a browser: it listens to the stream of
+// openConsole is a job of ours in a server, with its console open in a browser: it listens to the stream of
 // changes, and asks for the page of the execution each second, as a page does. The browser's work counts as
 // well, because it is in the same process.
 func openConsole(name, job string, opts ...fx.Option) inside {

@@ -95,7 +95,7 @@ type consoleHistory struct {
 	Skip                                            int64
 }
 
-// consoleFiles writes the job files, and what they read.
+// consoleFiles writes the job files and their input.
 func consoleFiles(dir string) error {
 	good, bad := "id,name\n"+strings.Repeat("1,a\n", 10), "id,name\n"+strings.Repeat("1,a\n", 9)+"x,b\n"
 	files := map[string]string{
@@ -270,7 +270,7 @@ func (h *consoleHistory) copyNights(ctx context.Context, night int) error {
 	return h.settle(ctx)
 }
 
-// copiedTable is a table whose rows are copied, by the column that has the number of the execution (or the
+// copiedTable is a table with copied rows, by the column that has the number of the execution (or the
 // instance, which is the same in the first nights), with the replaced columns as expressions over the row t,
 // the number of the night n and the keys k of its instance.
 type copiedTable struct {
@@ -341,7 +341,7 @@ func (h *consoleHistory) nightKeys(ctx context.Context, night int) error {
 		"INSERT INTO night_key VALUES "+strings.Join(rows, ", "))
 }
 
-// settle sets the sequences behind the copies, and lets the database learn what there is.
+// settle sets the sequences behind the copies, and updates the statistics of the database.
 func (h *consoleHistory) settle(ctx context.Context) error {
 	if !h.postgres {
 		return h.exec(ctx, "ANALYZE")

@@ -17,7 +17,7 @@ import (
 // mostRead is the most rows that a statement of a page may read.
 const mostRead = 20_000
 
-// explaining is a URL whose sessions write the plan of each statement to the server's log.
+// explaining is a URL; its sessions write the plan of each statement to the server's log.
 func explaining(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -80,7 +80,7 @@ func (planned) Ask(ctx context.Context, b *bench) (r Result, err error) {
 	return r, err
 }
 
-// explainedConsole is a server of its own, whose statements are in the log of the database server.
+// explainedConsole is a server of its own. Its statements are in the log of the database server.
 func explainedConsole(b *bench) (*planLog, *console, func() error, error) {
 	if b.server.cluster == nil {
 		return nil, nil, nil, errors.New("the log of another server than the driver's own cannot be read")

@@ -126,7 +126,7 @@ func (l *Looker) admit(client string) error {
 	return nil
 }
 
-// Looks counts the looks that are over. What was read after one of them has every change whose event was sent
+// Looks counts the looks that are over. Data read after one of them has every change of the events sent
 // until the next one.
 func (l *Looker) Looks() int64 {
 	l.mu.Lock()

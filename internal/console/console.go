@@ -139,11 +139,11 @@ func routes() []route {
 // downloads are the files that a browser stores. Their path is the one of the page with the same data.
 func downloads() []route {
 	return []route{
-		{"/executions/{execution}/log.txt", "executions", "log", executionPage(ofExecution.logFile)},
-		{"/executions/{execution}/skips.jsonl", "executions", "skips", executionPage(ofExecution.skipsToEdit)},
-		{"/executions/{execution}/skips.csv", "executions", "skips", executionPage(ofExecution.skipsTable)},
-		{"/executions/{execution}/definition.txt", "executions", "definition", executionPage(ofExecution.definitionFile)},
-		{"/skips/{skip}/item.txt", "executions", "skip", executionPage(ofExecution.itemFile)},
+		{"/executions/{execution}/log.txt", "executions", "log", downloadOf(download.logFile)},
+		{"/executions/{execution}/skips.jsonl", "executions", "skips", downloadOf(download.skipsToEdit)},
+		{"/executions/{execution}/skips.csv", "executions", "skips", downloadOf(download.skipsTable)},
+		{"/executions/{execution}/definition.txt", "executions", "definition", downloadOf(download.definitionFile)},
+		{"/skips/{skip}/item.txt", "executions", "skip", downloadOf(download.itemFile)},
 	}
 }
 
@@ -158,6 +158,7 @@ const downloadTime = 15 * time.Minute
 // The pages in groups.
 type (
 	ofExecution struct{ *visit }
+	download    struct{ ofExecution }
 	ofList      struct{ *visit }
 	ofJob       struct{ *visit }
 	ofWork      struct{ *visit }
@@ -165,6 +166,10 @@ type (
 
 func executionPage(show func(ofExecution) (*page, error)) func(*visit) (*page, error) {
 	return func(v *visit) (*page, error) { return show(ofExecution{v}) }
+}
+
+func downloadOf(show func(download) (*page, error)) func(*visit) (*page, error) {
+	return func(v *visit) (*page, error) { return show(download{ofExecution{v}}) }
 }
 
 func listPage(show func(ofList) (*page, error)) func(*visit) (*page, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/console"
 )
 
-// pagesOf are the pages that show what an operation of the API reads.
+// pagesOf are the pages with the data of an operation of the API.
 func pagesOf() map[string]string {
 	return map[string]string{
 		"/v1/audit": "/audit", "/v1/day": "/{$}", "/v1/definitions": "/jobs", "/v1/events": "/events", "/v1/executions": "/executions", "/v1/executions/{execution}": "/executions/{execution}",

@@ -61,7 +61,7 @@ func (v ofList) dayLane(j *operator.DayJob, d *operator.Day) picture.Lane {
 	for i := range j.Runs {
 		r := &j.Runs[i]
 		s := stateOf(r.Status)
-		span := picture.Span{Begin: r.Started, End: r.Ended, Class: s.class, Text: s.mark, Link: v.executionLink(r.Execution).Href, Title: v.runTitle(r, d.At)}
+		span := picture.Span{Begin: r.Started, End: r.Ended, Class: s.class, Text: s.mark, Link: v.executionLink(r.Execution).Href, Title: runTitle(v.visit, r, d.At)}
 		if r.Count > 1 {
 			span.Class += " many"
 			span.Text = humanize.Count(r.Count)
@@ -75,12 +75,12 @@ func (v ofList) dayLane(j *operator.DayJob, d *operator.Day) picture.Lane {
 		return lane
 	}
 	for _, t := range j.Planned {
-		lane.Spans = append(lane.Spans, v.plannedSpan(t, "planned", j.Usual))
+		lane.Spans = append(lane.Spans, plannedSpan(v.visit, t, "planned", j.Usual))
 	}
 	return lane
 }
 
-func (v *visit) runTitle(r *operator.DayRun, now time.Time) string {
+func runTitle(v *visit, r *operator.DayRun, now time.Time) string {
 	took := humanize.Duration(max(0, now.Sub(r.Started))) + " so far"
 	if !r.Ended.IsZero() {
 		took = humanize.Duration(r.Ended.Sub(r.Started))
@@ -92,7 +92,7 @@ func (v *visit) runTitle(r *operator.DayRun, now time.Time) string {
 }
 
 // plannedSpan is as wide as the run usually takes.
-func (v *visit) plannedSpan(t operator.ScheduledTime, class string, usual float64) picture.Span {
+func plannedSpan(v *visit, t operator.ScheduledTime, class string, usual float64) picture.Span {
 	s := picture.Span{Begin: t.At, End: t.At.Add(time.Duration(usual * float64(time.Second))), Class: class, Title: "planned: " + v.moment(t.At).Text}
 	if usual > 0 {
 		s.Title += ", usually " + humanize.Seconds(usual)

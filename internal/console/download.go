@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// sendTime is the time in which a reader must take what is sent.
-	sendTime     = 30 * time.Second
-	downloadPage = 500
+	// sendTime is the time in which a reader must take the sent bytes.
+	sendTime   = 30 * time.Second
+	rowsAtOnce = 500
 )
 
 // logFile has the lines of the log that its page selects, from the first on.
-func (v ofExecution) logFile() (*page, error) {
+func (v download) logFile() (*page, error) {
 	req := operator.LogRequest{
 		Execution: v.executionID(), Attempt: int(v.key("attempt")), Step: v.text("step"), Level: v.text("level"), Text: v.text("text"),
 	}
@@ -50,7 +50,7 @@ func (v ofExecution) logFile() (*page, error) {
 }
 
 // skipsToEdit is the export of the command, for surfin skips redrive --from.
-func (v ofExecution) skipsToEdit() (*page, error) {
+func (v download) skipsToEdit() (*page, error) {
 	req := v.skipsRequest()
 	if _, err := v.Service.Skips(v.r.Context(), req); err != nil { // of wrong filters
 		return nil, err
@@ -60,9 +60,9 @@ func (v ofExecution) skipsToEdit() (*page, error) {
 	return file.end(err)
 }
 
-func (v ofExecution) skipsTable() (*page, error) {
+func (v download) skipsTable() (*page, error) {
 	req := v.skipsRequest()
-	req.Limit = downloadPage
+	req.Limit = rowsAtOnce
 	found, err := v.Service.Skips(v.r.Context(), req)
 	if err != nil {
 		return nil, err
@@ -90,12 +90,12 @@ func (v ofExecution) skipsTable() (*page, error) {
 	return file.end(cmp.Or(err, rows.Error()))
 }
 
-func (v ofExecution) skipsRequest() operator.SkipsRequest {
+func (v download) skipsRequest() operator.SkipsRequest {
 	return operator.SkipsRequest{Execution: v.executionID(), Step: v.text("step"), Phase: core.Phase(v.text("phase")), Left: v.text("left") == "true"}
 }
 
 // definitionFile is a file of the job as the execution had it: the job file unless file names another.
-func (v ofExecution) definitionFile() (*page, error) {
+func (v download) definitionFile() (*page, error) {
 	shown, err := v.Service.Show(v.r.Context(), operator.ShowRequest{Execution: v.executionID(), Definition: true})
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (v ofExecution) definitionFile() (*page, error) {
 }
 
 // itemFile is a skipped item as it is stored: the raw text, or JSON.
-func (v ofExecution) itemFile() (*page, error) {
+func (v download) itemFile() (*page, error) {
 	s, err := v.Service.Skip(v.r.Context(), v.number("skip"))
 	if err != nil {
 		return nil, err
@@ -127,15 +127,15 @@ func (v ofExecution) itemFile() (*page, error) {
 	return file.end(nil)
 }
 
-func (v ofExecution) maskJSON(line []byte) []byte {
+func (v download) maskJSON(line []byte) []byte {
 	if v.MaskJSON == nil {
 		return line
 	}
 	return v.MaskJSON(line)
 }
 
-// download is the address of a file with the filters of this page.
-func (v ofExecution) download(of core.JobExecutionID, name string) string {
+// fileLink is the address of a file with the filters of this page.
+func (v ofExecution) fileLink(of core.JobExecutionID, name string) string {
 	q := v.r.URL.Query()
 	for _, key := range []string{"after", "before"} {
 		q.Del(key)
@@ -147,7 +147,7 @@ func (v ofExecution) download(of core.JobExecutionID, name string) string {
 // attachment is a file on its way to the browser. Its first bytes are sent when there are many, or at its
 // end: until then an error can be shown as a page.
 type attachment struct {
-	v          ofExecution
+	v          download
 	name, kind string
 	begun      bool
 	buffered   *bufio.Writer
@@ -155,7 +155,7 @@ type attachment struct {
 	err        error
 }
 
-func (v ofExecution) attachment(name, kind string) *attachment {
+func (v download) attachment(name, kind string) *attachment {
 	const room = 64 << 10
 	a := &attachment{v: v, name: name, kind: kind, controller: http.NewResponseController(v.w)}
 	a.buffered = bufio.NewWriterSize(sending{a}, room)

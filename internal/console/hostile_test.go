@@ -57,7 +57,7 @@ type place struct {
 	put  func(h hostile) (paths []string)
 }
 
-// places are those of the engine; columns has the others.
+// places are the engine's; columns has the others.
 func places() []place {
 	return []place{
 		{"parameters", hostile.asParameter}, {"job files", hostile.asJobFile}, {"files, rows and outputs", hostile.asData}, {"tasks", hostile.asTask}, {"addresses", hostile.asAddress},
@@ -305,7 +305,7 @@ func decoded(t testing.TB, got answer) string {
 	return unquoted(all.String())
 }
 
-// elements are those of the templates and pictures.
+// elements are the elements of the templates and pictures.
 func elements() []string {
 	return strings.Fields(`br hr wbr i datalist fieldset legend output optgroup aside article search html head meta title link script body header nav main section footer dialog form input button select option label textarea a span p b strong em h1 h2 h3 ul ol li dl div dt dd
 		table caption thead tbody tr th td pre code kbd time progress meter details summary img noscript abbr small sup figure figcaption

@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/wording"
 )
 
-// jobsView are the jobs of this server, registered ones and those of the history.
+// jobsView are the jobs of this server, registered ones and ones that only the history has.
 type jobsView struct {
 	Jobs []jobLine
 	Next string

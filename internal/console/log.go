@@ -54,7 +54,7 @@ func (v ofExecution) log() (*page, error) {
 		Form: map[string]string{"step": v.text("step"), "text": v.text("text")}, End: v.with("after", "", "before", ""),
 	}
 	if found.Stored > 0 {
-		view.Download = v.download(found.Execution, "log.txt")
+		view.Download = v.fileLink(found.Execution, "log.txt")
 	}
 	for _, level := range []string{"debug", "info", "warn", "error"} {
 		view.Levels = append(view.Levels, choice{level, "", level == v.text("level")})

@@ -8,13 +8,13 @@ import (
 	"github.com/surfin-batch/surfin/internal/operator"
 )
 
-// shareable is what shared keeps: a rendering.
+// shareable is a value that shared keeps: a rendering.
 type shareable interface {
 	comparable
 	// begun is when it began to read.
 	begun() time.Time
 	size() int
-	// failed reports whether the server is the reason that it is not what was asked for.
+	// failed reports whether the server is the reason for a page with an error.
 	failed() bool
 	// every is the least time between two of them; 0 means a second.
 	every() time.Duration
@@ -68,9 +68,9 @@ func newShared[T shareable](now func() time.Time, looks func() int64) *shared[T]
 	return &shared[T]{now: now, looks: looks, watched: map[string]*watched[T]{}}
 }
 
-// get returns a rendering of the fragment that misses no change whose event the caller may have received:
+// get returns a rendering of the fragment that misses no change, if the caller may have received its event:
 // no look for changes has ended between its beginning and this request. So it is at most as old as a look,
-// or a second if nobody looks. It waits for a rendering that is due. The error is that of ctx.
+// or a second if nobody looks. It waits for a rendering that is due. The error is ctx's.
 //
 // render may panic; the next caller tries again then.
 func (s *shared[T]) get(ctx context.Context, key string, render func(parts *keptParts) T) (T, error) {
@@ -212,7 +212,7 @@ type keptPart struct {
 	value any
 }
 
-// inspection is what an earlier rendering has read; nil if there is none.
+// inspection has the data of an earlier rendering; nil if there is none.
 func (k *keptParts) inspection() *operator.Inspection {
 	if k == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// renders counts renderings of a fragment, each of which takes a while.
+// renders counts renderings of a fragment. Each takes a while.
 type renders struct {
 	*shared[*rendering]
 	looks, made atomic.Int64

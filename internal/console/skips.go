@@ -89,7 +89,7 @@ func (v ofExecution) skips() (*page, error) {
 		view.LeftLink = v.with("left", "true", "after", "")
 	}
 	if len(view.Groups) > 0 {
-		view.ToEdit, view.Table = v.download(shown.ID, "skips.jsonl"), v.download(shown.ID, "skips.csv")
+		view.ToEdit, view.Table = v.fileLink(shown.ID, "skips.jsonl"), v.fileLink(shown.ID, "skips.csv")
 	}
 	if found.Next != 0 {
 		view.Next = v.with("after", strconv.FormatInt(found.Next, 10))

@@ -77,7 +77,7 @@ func (v ofJob) weekLane(s *operator.WeekSchedule, w *operator.ScheduleWeek) pict
 	}
 	for i := range s.Times {
 		t := &s.Times[i]
-		span := v.plannedSpan(t.ScheduledTime, timeStatus(t).Class, s.Usual)
+		span := plannedSpan(v.visit, t.ScheduledTime, timeStatus(t).Class, s.Usual)
 		span.Text, span.Title = timeMark(t), v.moment(t.At).Text+": "+v.masked(t.Text)
 		switch t.Outcome {
 		case operator.TimeStarted:

@@ -48,7 +48,7 @@ func TestAnUnchangedPageIsNotSentAgain(t *testing.T) {
 	})
 }
 
-// What a role may not see is not in what it shares with another one.
+// A role shares nothing with another one that it may not see.
 func TestFragmentsAreSharedWithinARoleOnly(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t))

@@ -63,7 +63,7 @@ type page struct {
 	At      moment
 	// Stream is the address of the stream of changes.
 	Stream string
-	// Tag is the entity tag of what it shows.
+	// Tag is the entity tag of its content.
 	Tag string
 	// Here is the address of the page.
 	Here  string
@@ -95,12 +95,12 @@ func (c *console) serve(w http.ResponseWriter, r *http.Request, to route) {
 	}
 }
 
-// isFragment reports whether a script asks for what the page shows, without the frame around it.
+// isFragment reports whether a script asks for the content of the page, without the frame around it.
 func isFragment(r *http.Request) bool {
 	return r.Header.Get("HX-Request") == "true" && r.Header.Get("HX-Boosted") == ""
 }
 
-// isWatched reports whether pages of the route ask again for what has changed. Downloads are written as they
+// isWatched reports whether pages of the route ask again after a change. Downloads are written as they
 // are read, so callers cannot share them.
 func (r route) isWatched() bool {
 	return r.name != "" && r.name != "find" && !strings.Contains(path.Base(r.pattern), ".")
@@ -139,7 +139,7 @@ func (v *visit) show(to route) *rendering {
 	return made
 }
 
-// render renders what a page shows as a whole before the first byte is sent, so that an error is a page as well.
+// render renders the content of a page as a whole before the first byte is sent, so that an error is a page as well.
 func (v *visit) render(p *page, name string) *rendering {
 	p.Wrong = append(p.Wrong, v.wrong...)
 	made := &rendering{page: *p, status: p.Status, at: v.Now(), again: p.Again}
@@ -163,7 +163,7 @@ func (v *visit) render(p *page, name string) *rendering {
 	return made
 }
 
-// rendering is what a page shows without the frame around it: the same for all callers of a role.
+// rendering is the content of a page, without the frame around it: the same for all callers of a role.
 type rendering struct {
 	page   page
 	status int
@@ -235,7 +235,7 @@ func (v *visit) send(m *rendering, section string) {
 	_, _ = v.w.Write(text) //nolint:errcheck // the client has gone
 }
 
-// framed is the view of a page with what belongs to the caller.
+// framed is the view of a page with the parts that belong to the caller.
 func (v *visit) framed(m *rendering, tag, section string) *page {
 	p := m.page
 	p.Section, p.Caller, p.Theme, p.Zone, p.Tag = section, v.caller, v.theme, v.zoneView(), tag

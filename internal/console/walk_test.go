@@ -40,7 +40,7 @@ func filled(t testing.TB, url string, change ...func(*console.Config)) (s *scene
 	return s, paths
 }
 
-// caller is who sends a request, and what becomes of it.
+// caller sends requests, and knows their answers.
 type caller struct {
 	name    string
 	headers []string

@@ -83,7 +83,7 @@ func serveWatched(t *testing.T, url string) *served {
 type watcher struct {
 	*served
 	path, token, tag string
-	// asOf are the times of what it was shown.
+	// asOf are the times of the numbers that it saw.
 	asOf    map[string]bool
 	shown   string
 	answers map[int]int
@@ -118,7 +118,7 @@ func (w *watcher) ask(ctx context.Context) {
 	w.asOf[got.Header.Get("Surfin-As-Of")] = true
 }
 
-// watch ends when what it shows says so.
+// watch ends when the page says so.
 func (w *watcher) watch(ctx context.Context, until func(shown string) bool) {
 	changed := make(chan bool, 1)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.at+"/v1/stream?topic="+strings.NewReplacer("/", "", "executions", "execution:").Replace(w.path)+",step,progress", nil)
@@ -242,7 +242,7 @@ func TestAHundredWatchersOfAnExecutionCostWhatOneDoes(t *testing.T) {
 	})
 }
 
-// change is what a committed chunk does to the counters, ten times a second.
+// change changes the counters as a committed chunk does, ten times a second.
 func change(ctx context.Context, t *testing.T, db *testengine.Engine, id core.JobExecutionID, n int) {
 	t.Helper()
 	db.Exec(fmt.Sprintf("UPDATE surfin_step_execution SET read_count = %d, write_count = %d, commit_count = %d WHERE job_execution_id = %d", 10*n, 10*n, n, id))

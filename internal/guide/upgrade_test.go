@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The indexes that the page creates before an upgrade are those of the migration, which then finds them.
+// The indexes that the page creates before an upgrade are the migration's, which then finds them.
 func TestTheIndexesThatThePageCreatesBeforehandAreThoseOfTheMigration(t *testing.T) {
 	t.Parallel()
 	_, text, found := strings.Cut(page(t, "docs/howto/database.md"), "\n<!-- beforehand -->")

@@ -229,7 +229,7 @@ type findings struct {
 	elsewhere map[string]elsewhere
 }
 
-// gather reads what an explanation is made of. before may be nil.
+// gather reads the data of an explanation. before may be nil.
 func (s *explainer) gather(ctx context.Context, id core.JobExecutionID, before *walked) (*findings, error) {
 	judged, err := s.judge.judgedExecution(ctx, id)
 	if err != nil {

@@ -22,7 +22,7 @@ type inspector struct {
 // InspectRequest names the execution to inspect.
 type InspectRequest struct {
 	Execution core.JobExecutionID
-	// Before is an earlier inspection of the same execution: what no step has changed since is not read again. May
+	// Before is an earlier inspection of the same execution: data that no step has changed since is not read again. May
 	// be nil.
 	Before *Inspection
 }

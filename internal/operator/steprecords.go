@@ -25,7 +25,7 @@ type stepRecords struct {
 	parts map[string]partEntries
 	// record are those that were read.
 	record map[core.StepExecutionID]core.StepExecution
-	// names are those of the steps of the execution and their parts.
+	// names are the names of the execution's steps and their parts.
 	names map[core.StepExecutionID]string
 	// skips: a step of the execution has skipped items.
 	skips bool

@@ -54,7 +54,7 @@ type Series struct {
 }
 
 // Curve draws values over time or over numbers in a field of the given size, from zero to the greatest.
-// The labels are those of the ends of its axes.
+// The labels are for the ends of its axes.
 func Curve(title string, width, height int, series []Series, fromX, toX, toY string) string {
 	c := &canvas{}
 	minX, maxX, maxY := math.Inf(1), math.Inf(-1), 0.0

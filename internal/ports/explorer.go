@@ -97,7 +97,7 @@ type BulkExplorer interface {
 	// StepsOf returns the step executions of several job executions, in order, by
 	// their job execution.
 	StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error)
-	// StepEntries returns what lists need of all step executions of an instance, of its executions from since to
+	// StepEntries returns the columns that lists need of all step executions of an instance, of its executions from since to
 	// until, in no order: a step may have very many parts, and few of them are shown.
 	StepEntries(ctx context.Context, id core.JobInstanceID, since, until core.JobExecutionID) ([]StepEntry, error)
 	// PartTotals adds up the counters of the parts of each step of an execution, by the step.

@@ -16,12 +16,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 )
 
-// Methods that neither the shipped command nor its server calls would rot, and
+// Methods that neither the shipped command nor its server and console call would rot, and
 // their tests with them. deadcode does not find them, since fx makes the App.
 func TestTheCommandReachesWhatAnAppCan(t *testing.T) {
 	t.Parallel()
 	called := map[string]bool{}
-	for _, folder := range []string{"../../pkg/batch", "../cli", "../api", "../operator"} {
+	for _, folder := range []string{"../../pkg/batch", "../cli", "../api", "../console", "../operator"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 		require.NoError(t, err)
 		require.NotEmpty(t, files, folder)

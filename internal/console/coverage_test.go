@@ -19,8 +19,8 @@ func pagesOf() map[string]string {
 		"/v1/executions/{execution}/compare": "/executions/{execution}/compare", "/v1/executions/{execution}/explain": "/executions/{execution}", "/v1/executions/{execution}/flow": "/executions/{execution}",
 		"/v1/executions/{execution}/log": "/executions/{execution}/log", "/v1/executions/{execution}/parts": "/executions/{execution}/parts", "/v1/executions/{execution}/series": "/executions/{execution}/throughput",
 		"/v1/executions/{execution}/skips": "/executions/{execution}/skips", "/v1/executions/{execution}/timeline": "/executions/{execution}/timeline", "/v1/groups": "/groups", "/v1/history": "/jobs", "/v1/groups/{group}": "/groups/{group}",
-		"/v1/jobs": "/jobs", "/v1/jobs/{job}": "/jobs/{job}", "/v1/jobs/{job}/flow": "/jobs/{job}", "/v1/me": "/{$}", "/v1/overview": "/{$}", "/v1/progress": "/{$}", "/v1/schedules": "/schedules", "/v1/schedules/week": "/schedules", "/v1/schedules/{job}/times": "/schedules/{job}", "/v1/settings": "/settings",
-		"/v1/skips/{skip}": "/skips/{skip}", "/v1/summary": "/jobs", "/v1/tasks": "/tasks", "/v1/tasks/{task}": "/tasks/{task}", "/v1/workers": "/workers",
+		"/v1/jobs": "/jobs", "/v1/jobs/{job}": "/jobs/{job}", "/v1/jobs/{job}/calendar": "/jobs/{job}", "/v1/jobs/{job}/flow": "/jobs/{job}", "/v1/jobs/{job}/trend": "/jobs/{job}", "/v1/me": "/{$}", "/v1/overview": "/{$}", "/v1/progress": "/{$}", "/v1/schedules": "/schedules", "/v1/schedules/week": "/schedules", "/v1/schedules/{job}/times": "/schedules/{job}", "/v1/settings": "/settings",
+		"/v1/skips": "/skips", "/v1/skips/{skip}": "/skips/{skip}", "/v1/summary": "/jobs", "/v1/tasks": "/tasks", "/v1/tasks/{task}": "/tasks/{task}", "/v1/workers": "/workers",
 	}
 }
 

@@ -101,7 +101,7 @@ func (v *visit) executionLine(e *operator.Execution, columns []string) execution
 	l.Params = clip(v.masked(wording.Parameters(others)), lineText)
 	text := e.Error
 	if e.FailedStep != "" {
-		l.Step = &link{clip(e.FailedStep, shortText), l.Href + "?element=" + query(e.FailedStep)}
+		l.Step = &link{clip(e.FailedStep, shortText), l.Href + "?element=" + query(e.FailedStep) + "#element"}
 		text = strings.TrimPrefix(text, "step "+e.FailedStep+": ")
 	}
 	l.Error = clip(v.masked(text), lineText)

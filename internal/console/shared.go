@@ -54,7 +54,9 @@ const (
 	// A rendering that takes long comes as much more rarely: it keeps a tenth of a core busy at most.
 	paceOfCost = 10
 	mostPace   = 15 * time.Second
-	oldest     = time.Second
+	// oldest is longer than the second between two looks: else age would cause renderings in addition to those after
+	// a look.
+	oldest = 1500 * time.Millisecond
 	// keptTime is how long a fragment without watchers is kept.
 	keptTime    = 30 * time.Second
 	mostWatched = 500
@@ -70,7 +72,7 @@ func newShared[T shareable](now func() time.Time, looks func() int64) *shared[T]
 
 // get returns a rendering of the fragment that misses no change, if the caller may have received its event:
 // no look for changes has ended between its beginning and this request. So it is at most as old as a look,
-// or a second if nobody looks. It waits for a rendering that is due. The error is ctx's.
+// or a second and a half if nobody looks. It waits for a rendering that is due. The error is ctx's.
 //
 // render may panic; the next caller tries again then.
 func (s *shared[T]) get(ctx context.Context, key string, render func(parts *keptParts) T) (T, error) {

@@ -144,12 +144,12 @@ func elementOf(step *operator.StepView) string {
 	return step.Step
 }
 
-// balanceOf is rule C11 for a step that is over.
+// balanceOf is rule C11 for a complete step: of others the counters are of the committed chunks alone.
 func balanceOf(step *operator.StepView) balance {
 	c := core.Counters{
 		Read: step.Read, Write: step.Written, Filter: step.Filtered, ReadSkip: step.ReadSkipped, ProcessSkip: step.ProcessSkip, WriteSkip: step.WriteSkipped,
 	}
-	if step.Kind != "chunk" || !step.Status.IsOver() || step.Read+step.ReadSkipped == 0 {
+	if step.Kind != "chunk" || step.Status != core.StatusCompleted || step.Read+step.ReadSkipped == 0 {
 		return balance{}
 	}
 	if c.Balanced() {

@@ -115,7 +115,7 @@ func (b *tab) crawl(closely bool) {
 		default:
 			b.look(name(open[i]))
 		}
-		for _, path := range evaluate[[]string](b, `[...document.querySelectorAll("a[href]")].map(a => a.getAttribute("href"))`) {
+		for _, path := range evaluate[[]string](b, `[...document.querySelectorAll("a[href]:not([download])")].map(a => a.getAttribute("href"))`) {
 			if strings.HasPrefix(path, "?") {
 				at, _, _ := strings.Cut(open[i], "?")
 				path = at + path

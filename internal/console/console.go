@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"html/template"
 	"log/slog"
@@ -184,15 +185,20 @@ func workPage(show func(ofWork) (*page, error)) func(*visit) (*page, error) {
 	return func(v *visit) (*page, error) { return show(ofWork{v}) }
 }
 
+// answering returns the context of a request, as access.Answering does. Those who wait for a shared rendering do not check
+// the database: the rendering does, and a hundred of them would ask it a hundred times as often.
+func (c *console) answering(r *http.Request, to route) (context.Context, func()) {
+	switch {
+	case isFragment(r) && to.isWatched():
+		return context.WithTimeout(r.Context(), access.RequestTime)
+	case isDownload(r):
+		return access.AnsweringFor(r.Context(), downloadTime, c.Service.CheckDatabase)
+	}
+	return access.Answering(r.Context(), c.Service.CheckDatabase)
+}
+
 // ServeHTTP implements http.Handler, for admitted requests.
 func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	limit := access.RequestTime
-	if isDownload(r) {
-		limit = downloadTime
-	}
-	ctx, end := access.AnsweringFor(r.Context(), limit, c.Service.CheckDatabase)
-	defer end()
-	r = r.WithContext(ctx)
 	if _, pattern := c.mux.Handler(r); pattern == "" {
 		c.serve(w, r, route{show: (*visit).unknown})
 		return

@@ -77,7 +77,10 @@ func (p *page) ReadOnly() bool { return p.Caller.Role != settings.Operator }
 func (p *page) Sections() []section { return sections(p.Caller.Role) }
 
 func (c *console) serve(w http.ResponseWriter, r *http.Request, to route) {
-	v := &visit{console: c, r: r, w: w, caller: access.CallerOf(r.Context())}
+	ctx, end := c.answering(r, to)
+	defer end()
+	r = r.WithContext(ctx)
+	v := &visit{console: c, r: r, w: w, caller: access.CallerOf(ctx)}
 	v.choose()
 	if isFragment(v.r) && to.isWatched() {
 		made, err := v.watch(to)

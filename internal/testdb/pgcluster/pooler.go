@@ -33,11 +33,20 @@ func StartPooler(ctx context.Context, database, mode string, settings ...string)
 	if err != nil {
 		return nil, err
 	}
+	for try := 1; ; try++ {
+		p, err := tryPooler(ctx, bin, database, append([]string{"pool_mode = " + mode}, settings...))
+		if !errors.Is(err, errPortTaken) || try == portTries {
+			return p, err
+		}
+	}
+}
+
+func tryPooler(ctx context.Context, bin, database string, settings []string) (*Pooler, error) {
 	dir, who, err := folder("pooler")
 	if err != nil {
 		return nil, err
 	}
-	p, err := startPooler(ctx, bin, dir, who, database, append([]string{"pool_mode = " + mode}, settings...))
+	p, err := startPooler(ctx, bin, dir, who, database, settings)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}

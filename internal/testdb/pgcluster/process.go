@@ -18,7 +18,13 @@ import (
 const (
 	startTime = 60 * time.Second
 	stopTime  = 30 * time.Second
+	// connectTime is for one attempt: who took the port may accept no connection.
+	connectTime = 5 * time.Second
+	// portTries is how often a free port is looked for: another process can take it before the server does.
+	portTries = 5
 )
+
+var errPortTaken = errors.New("another process took the port")
 
 type process struct {
 	dir   string
@@ -62,14 +68,19 @@ func (p *process) connect(ctx context.Context, url string) (*pgx.Conn, error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		conn, err := pgx.Connect(ctx, url)
+		asked, end := context.WithTimeout(ctx, connectTime)
+		conn, err := pgx.Connect(asked, url)
+		end()
 		if err == nil {
 			return conn, nil
+		}
+		log, _ := os.ReadFile(filepath.Join(p.dir, "log")) //nolint:errcheck // it only adds to the error
+		if bytes.Contains(log, []byte("nowhere to listen on")) {
+			return nil, fmt.Errorf("%w: %w\n%s", errPortTaken, err, bytes.TrimSpace(log))
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			log, _ := os.ReadFile(filepath.Join(p.dir, "log")) //nolint:errcheck // it only adds to the error
 			return nil, fmt.Errorf("the server in %s does not accept connections: %w\n%s", p.dir, err, bytes.TrimSpace(log))
 		}
 	}

@@ -156,6 +156,12 @@ func (s *scene) call(token, method, path string, headers ...string) answer {
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
+	return s.send(r, headers)
+}
+
+// send sends a request with further headers: names and values.
+func (s *scene) send(r *http.Request, headers []string) answer {
+	s.t.Helper()
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
@@ -164,7 +170,7 @@ func (s *scene) call(token, method, path string, headers ...string) answer {
 	defer got.Body.Close()
 	text, err := io.ReadAll(got.Body)
 	require.NoError(s.t, err)
-	return answer{s.t, path, got.StatusCode, got.Header, string(text)}
+	return answer{s.t, r.URL.RequestURI(), got.StatusCode, got.Header, string(text)}
 }
 
 func (a answer) is(status int) answer {

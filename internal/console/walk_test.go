@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -247,15 +246,7 @@ func (s *scene) post(path, form string, headers ...string) answer {
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.at+path, strings.NewReader(form))
 	require.NoError(s.t, err)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	got, err := http.DefaultTransport.RoundTrip(r)
-	require.NoError(s.t, err)
-	defer got.Body.Close()
-	body, err := io.ReadAll(got.Body)
-	require.NoError(s.t, err)
-	return answer{s.t, path, got.StatusCode, got.Header, string(body)}
+	return s.send(r, headers)
 }
 
 // Every form that is sent is one of the sign-in: whatever is typed there, a page answers.

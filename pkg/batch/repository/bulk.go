@@ -258,9 +258,10 @@ func (r *bulk) SkipCounts(ctx context.Context, id core.JobExecutionID) ([]ports.
 	}
 	err := r.store.scan(ctx, &rows, `SELECT s.name AS step, c.phase, c.error_class AS class, CAST(SUM(c.total) AS bigint) AS total, CAST(SUM(c.open) AS bigint) AS open
 		FROM (SELECT k.step_execution_id, k.phase, k.error_class, COUNT(*) AS total, SUM(CASE WHEN k.redriven_by IS NULL THEN 1 ELSE 0 END) AS open
-			FROM (SELECT step_execution_id, phase, error_class, redriven_by FROM {skipped_item} WHERE job_execution_id = ? ORDER BY id LIMIT ?) AS k
+			FROM (SELECT step_execution_id, phase, error_class, redriven_by FROM {skipped_item} i
+				WHERE `+ofExecutionAfter("i")+` ORDER BY job_execution_id, id LIMIT ?) AS k
 			GROUP BY k.step_execution_id, k.phase, k.error_class) AS c JOIN {step_execution} s ON s.id = c.step_execution_id
-		GROUP BY s.name, c.phase, c.error_class ORDER BY 1, 2, 3`, id, countedSkips)
+		GROUP BY s.name, c.phase, c.error_class ORDER BY 1, 2, 3`, id, 0, id, countedSkips)
 	if err != nil {
 		return nil, fmt.Errorf("count the skipped items of job execution %d: %w", id, err)
 	}

@@ -91,7 +91,7 @@ func (r *seriesRows) SampledSteps(ctx context.Context, req ports.SampledRequest)
 	err := r.store.scan(ctx, &rows, `SELECT s.id, s.name, s.flow, s.status, s.error_text, s.manager_id, s.started_at, s.ended_at, s.in_hand_counts,
 		s.read_count, s.filter_count, s.write_count, s.read_skip_count, s.process_skip_count, s.write_skip_count, s.commit_count, s.rollback_count,
 		CASE WHEN s.manager_id IS NULL THEN (SELECT MIN(p.id) FROM {step_execution} p WHERE p.manager_id = s.id) END IS NOT NULL AS has_parts,
-		`+columns+` FROM {step_execution} s `+join+`WHERE (s.job_execution_id, s.id) > (?, ?) AND s.job_execution_id <= ?
+		`+columns+` FROM {step_execution} s `+join+`WHERE `+ofExecutionAfter("s")+`
 		ORDER BY s.job_execution_id, s.id LIMIT ?`, req.Execution, req.After, req.Execution, req.Limit)
 	if err != nil {
 		return nil, fmt.Errorf("list the sampled steps of job execution %d: %w", req.Execution, err)

@@ -127,8 +127,11 @@ func (r *skips) SkippedItems(ctx context.Context, filter ports.SkipFilter) ([]co
 	if filter.Limit <= 0 {
 		filter.Limit = defaultPageSize
 	}
-	where := skipsWhere(filter)
-	items, err := r.skipped(ctx, where.text()+" ORDER BY k.id LIMIT ?", append(where.args, filter.Limit)...)
+	where, order := skipsWhere(filter), "k.id"
+	if filter.Execution != 0 {
+		order = "k.job_execution_id, k.id"
+	}
+	items, err := r.skipped(ctx, where.text()+" ORDER BY "+order+" LIMIT ?", append(where.args, filter.Limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("list skipped items: %w", err)
 	}
@@ -148,9 +151,12 @@ const skipTables = "{skipped_item} k JOIN {step_execution} s ON s.id = k.step_ex
 
 func skipsWhere(filter ports.SkipFilter) *conditions {
 	c := &conditions{}
-	c.add(true, "k.id > ?", filter.After)
+	if filter.Execution != 0 {
+		c.add(true, ofExecutionAfter("k"), filter.Execution, filter.After, filter.Execution)
+	} else {
+		c.add(true, "k.id > ?", filter.After)
+	}
 	c.add(filter.UpTo != 0, "k.id <= ?", filter.UpTo)
-	c.add(filter.Execution != 0, "k.job_execution_id = ?", filter.Execution)
 	c.add(filter.Instance != 0, "k.job_execution_id IN (SELECT id FROM {job_execution} WHERE instance_id = ?)", filter.Instance)
 	c.add(filter.Job != "", "k.job_execution_id IN (SELECT id FROM {job_execution} WHERE job_name = ?)", filter.Job)
 	part := core.PartName(filter.Step, "")

@@ -40,13 +40,9 @@ func (r *spanReads) AttemptSpans(ctx context.Context, id core.JobInstanceID, lim
 const stepSpan = `id, job_execution_id, COALESCE(first_id, 0), name, flow, ordinal, element, COALESCE(manager_id, 0), COALESCE(branch_id, 0), assigned_count, status,
 	read_count, filter_count, write_count, read_skip_count, process_skip_count, write_skip_count, commit_count, rollback_count, owner, started_at, ended_at`
 
-// afterStep selects and orders the later steps of an execution, for its ID, the last step's, and its ID again. With an equality
-// PostgreSQL would take the primary key for the order, and read the steps of other executions, if this one has many.
-const afterStep = "(job_execution_id, id) > (?, ?) AND job_execution_id <= ?"
-
 // StepSpans implements ports.Spans with one statement, in the order of its index.
 func (r *spanReads) StepSpans(ctx context.Context, id core.JobExecutionID, after core.StepExecutionID, limit int) ([]ports.StepSpan, error) {
-	list, err := r.stepSpans(ctx, "SELECT "+stepSpan+" FROM {step_execution} WHERE "+afterStep+" ORDER BY job_execution_id, id LIMIT ?", id, after, id, limit)
+	list, err := r.stepSpans(ctx, "SELECT "+stepSpan+" FROM {step_execution} s WHERE "+ofExecutionAfter("s")+" ORDER BY job_execution_id, id LIMIT ?", id, after, id, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of job execution %d: %w", id, err)
 	}
@@ -55,7 +51,7 @@ func (r *spanReads) StepSpans(ctx context.Context, id core.JobExecutionID, after
 
 // MainSpans implements ports.Spans with one statement.
 func (r *spanReads) MainSpans(ctx context.Context, id core.JobExecutionID, after core.StepExecutionID, limit int) ([]ports.StepSpan, error) {
-	list, err := r.stepSpans(ctx, "SELECT "+stepSpan+" FROM {step_execution} WHERE "+afterStep+" AND manager_id IS NULL ORDER BY job_execution_id, id LIMIT ?", id, after, id, limit)
+	list, err := r.stepSpans(ctx, "SELECT "+stepSpan+" FROM {step_execution} s WHERE "+ofExecutionAfter("s")+" AND manager_id IS NULL ORDER BY job_execution_id, id LIMIT ?", id, after, id, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of job execution %d: %w", id, err)
 	}

@@ -35,7 +35,7 @@ func TestAKilledProcessLeavesItsSamplesAndLosesNoCounter(t *testing.T) {
 		require.Equal(t, -1, code, out)
 		samples := s.samplesOf(r, 1)
 		last := samples[len(samples)-1].Counters
-		// One statement: the server may still commit what the process had sent.
+		// In one statement: the server may still commit.
 		counts := s.ints(db, "select count(*), (select write_count from surfin_step_execution where name = 'load') from sampled", 2)
 		require.Positive(t, last.Write)
 		require.LessOrEqual(t, last.Write, counts[0], "a sample is of a commit")

@@ -76,8 +76,7 @@ func (c *conditions) text() string { return strings.Join(c.texts, " AND ") }
 func (c *conditions) either() string { return "(" + strings.Join(c.texts, " OR ") + ")" }
 
 // ofExecutionAfter selects the rows of an execution after a key, for its ID, the key, and its ID again; the order is
-// job_execution_id, id. With an equality PostgreSQL would take the primary key for the order, and read the rows of other
-// executions, if this one has many.
+// job_execution_id, id. With an equality PostgreSQL may read the rows of other executions, by the primary key.
 func ofExecutionAfter(table string) string {
 	return "(" + table + ".job_execution_id, " + table + ".id) > (?, ?) AND " + table + ".job_execution_id <= ?"
 }

@@ -44,8 +44,9 @@ type Config struct {
 	Log *slog.Logger
 	Now func() time.Time
 	// Pages returns the handler of everything that is neither the API nor a probe, such as
-	// the sign-in, with the same clients and rates; nil means that there are no pages.
-	Pages func(guard *access.Guard) (http.Handler, error)
+	// the sign-in, with the same clients and rates; nil means that there are no pages. The
+	// operations are those of the API, for requests that the guard has admitted.
+	Pages func(guard *access.Guard, operations http.Handler) (http.Handler, error)
 	// Changes looks for changes for the streams; nil means a looker of their own.
 	Changes *changes.Looker
 	// Announce receives the guard before the first request; may be nil.

@@ -30,7 +30,7 @@ func front(config Config, mux *http.ServeMux) (http.Handler, error) {
 	var pages http.Handler
 	if config.Pages != nil {
 		var err error
-		if pages, err = config.Pages(guard); err != nil {
+		if pages, err = config.Pages(guard, operations); err != nil {
 			return nil, err
 		}
 	}

@@ -21,7 +21,7 @@ import (
 
 // signIns are the pages of a server that has no others.
 func signIns(c *api.Config) {
-	c.Pages = func(guard *access.Guard) (http.Handler, error) { return guard.SignIns(signInText), nil }
+	c.Pages = func(guard *access.Guard, _ http.Handler) (http.Handler, error) { return guard.SignIns(signInText), nil }
 }
 
 func signInText(w http.ResponseWriter, _ *http.Request, s access.SignIn) {
@@ -78,7 +78,7 @@ func TestAServerBelowAPathOfItsHost(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t)).serve(func(c *api.Config) {
 		c.BasePath = "/surfin"
-		c.Pages = func(guard *access.Guard) (http.Handler, error) {
+		c.Pages = func(guard *access.Guard, _ http.Handler) (http.Handler, error) {
 			pages := http.NewServeMux()
 			pages.Handle("/login", guard.SignIns(signInText))
 			pages.Handle("/", guard.Protect(access.Room{

@@ -114,10 +114,11 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int, lab
 				Service: s.Service, Planner: planner, Jobs: catalog, Tasks: s.Tasks, Clients: c.env.settings.API.Clients, Rate: c.env.settings.API.Rate, Log: c.env.log,
 				Changes: looker, Paths: c.env.settings.API.Paths, Mask: c.env.settings.Secrets.JSON,
 				Proxy: access.Proxy(c.env.settings.API.Proxy), BasePath: c.env.settings.API.BasePath, Announce: func(guard *access.Guard) { c.announceLink(ctx, at, guard) },
-				Pages: func(guard *access.Guard) (http.Handler, error) {
+				Pages: func(guard *access.Guard, operations http.Handler) (http.Handler, error) {
 					return console.New(guard, console.Config{
 						Service: s.Service, Jobs: catalog, Tasks: s.Tasks, Mask: c.env.settings.Secrets.Values, MaskJSON: c.env.settings.Secrets.JSON, Log: c.env.log,
 						Commands: wording.Commands{Program: c.env.app.Name}, Stream: "/v1/stream", Base: c.env.settings.API.BasePath, Looks: looker.Looks,
+						Operations: operations,
 					})
 				},
 			})

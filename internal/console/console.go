@@ -33,6 +33,8 @@ type Config struct {
 	Stream string
 	// Base is the path of the console below its host, such as /surfin; empty means /.
 	Base string
+	// Operations has the operations of the API, for admitted requests; nil means that pages are only read.
+	Operations http.Handler
 	// Log: nil means slog.Default().
 	Log *slog.Logger
 	Now func() time.Time
@@ -77,6 +79,12 @@ func New(guard *access.Guard, config Config) (http.Handler, error) {
 	}
 	for _, r := range slices.Concat(routes(), downloads()) {
 		c.mux.HandleFunc("GET "+r.pattern, func(w http.ResponseWriter, req *http.Request) { c.serve(w, req, r) })
+	}
+	if config.Operations != nil {
+		for _, a := range acts() {
+			c.mux.HandleFunc("GET "+a.pattern, func(w http.ResponseWriter, req *http.Request) { c.serveAct(w, req, a) })
+			c.mux.HandleFunc("POST "+a.pattern, func(w http.ResponseWriter, req *http.Request) { c.serveAct(w, req, a) })
+		}
 	}
 	c.mux.HandleFunc("GET /static/{name}", c.assets.serve)
 	signIns := guard.SignIns(c.signIn)
@@ -147,6 +155,9 @@ func downloads() []route {
 		{"/skips/{skip}/item.txt", "executions", "skip", downloadOf(download.itemFile)},
 	}
 }
+
+// acts are the pages with a form.
+func acts() []act { return slices.Concat(actsOfExecutions(), actsOfJobs(), actsOfWork()) }
 
 // isDownload reports whether a path ends like a file's.
 func isDownload(r *http.Request) bool {

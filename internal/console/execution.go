@@ -109,7 +109,7 @@ func (v ofExecution) execution() (*page, error) {
 		view.Sentences = append(view.Sentences, strings.Split(strings.TrimSpace(v.masked(paragraph)), "\n"))
 	}
 	for _, c := range v.Commands.Explained(explained) {
-		view.Next = append(view.Next, command{c.To, v.masked(c.Command)})
+		view.Next = append(view.Next, command{c.To, v.masked(c.Command), v.formOf(c.Action)})
 	}
 	view.Steps = v.stepLines(shown, explained)
 	v.flow(&view, all)

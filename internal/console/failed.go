@@ -34,8 +34,8 @@ type failedView struct {
 // link leads to another page.
 type link struct{ Text, Href string }
 
-// command is a purpose and a command line.
-type command struct{ To, Line string }
+// command is a purpose and a command line, and the page with the form that does it, if there is one.
+type command struct{ To, Line, Href string }
 
 // missing is an error for a page that does not exist, with similar ones.
 type missing struct {
@@ -58,7 +58,7 @@ func (v *visit) failed(err error) *page {
 		return v.refused(refused)
 	case errors.As(err, &wrong):
 		return failure(http.StatusUnprocessableEntity, "The address is not valid", failedView{Said: wrong.Error(), Near: []link{{"without this value", v.with(wrong.Field, "")}}})
-	case errors.Is(err, errForOperators):
+	case errors.Is(err, errForOperators), errors.Is(err, errOnlyOperators):
 		return failure(http.StatusForbidden, "Not for viewers", failedView{Said: err.Error()})
 	case errors.Is(err, core.ErrNotFound):
 		return failure(http.StatusNotFound, "Not found", failedView{Said: v.masked(err.Error()), Near: v.near()})
@@ -109,8 +109,7 @@ func (v *visit) refused(r *operator.Refusal) *page {
 		view.Diff = strings.Split(v.masked(r.Diff), "\n")
 	}
 	for _, a := range r.Actions {
-		h := v.Commands.Hint(a)
-		view.Next = append(view.Next, command{h.Label, v.masked(h.Text)})
+		view.Next = append(view.Next, v.hint(a))
 	}
 	heading := map[int]string{
 		http.StatusNotFound: "Not found", http.StatusConflict: "Not now", http.StatusUnprocessableEntity: "Not valid", http.StatusServiceUnavailable: "Not ready",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
+	"net/url"
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
@@ -79,7 +80,11 @@ func (v ofJob) job() (*page, error) {
 	if err := v.jobFlow(&view, name, file); err != nil {
 		return nil, err
 	}
-	return &page{Title: view.Name + ": job", Heading: jobHeading(&view, runs.Executions), Body: view}, nil
+	p := &page{Title: view.Name + ": job", Heading: jobHeading(&view, runs.Executions), Body: view}
+	if wrong == nil {
+		p.Acts = v.acting("Run it", "/jobs/"+url.PathEscape(name)+"/run")
+	}
+	return p, nil
 }
 
 func jobHeading(view *jobView, runs []operator.Execution) string {

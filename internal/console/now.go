@@ -124,8 +124,8 @@ func (v ofList) needLine(n *operator.Need, now time.Time) needLine {
 		l.Params = clip(v.masked(wording.Parameters(n.Params.Identifying().All())), lineText)
 	}
 	if len(n.Actions) > 0 {
-		h := v.Commands.Hint(n.Actions[0])
-		l.Do = &command{h.Label, v.masked(h.Text)}
+		do := v.hint(n.Actions[0])
+		l.Do = &do
 	}
 	return l
 }

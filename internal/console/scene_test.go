@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/access"
+	"github.com/surfin-batch/surfin/internal/api"
 	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/console"
 	"github.com/surfin-batch/surfin/internal/operator"
@@ -89,7 +90,7 @@ func newScene(t testing.TB, url string, change ...func(*console.Config)) *scene 
 	t.Helper()
 	s := &scene{t: t, url: url, dir: t.TempDir(), log: &lockedBuffer{}}
 	for name, text := range map[string]string{
-		"load.yaml": loadJob, "parts.yaml": partsJob, "fails.yaml": failJob, "in.csv": "id\n1\n2\nx\n4\n", "bad.csv": "id\n1\n2\na\nb\nc\nd\n",
+		"load.yaml": loadJob, "parts.yaml": partsJob, "fails.yaml": failJob, "wait.yaml": waitJob, "in.csv": "id\n1\n2\nx\n4\n", "bad.csv": "id\n1\n2\na\nb\nc\nd\n",
 		"in/a.csv": "id\n1\n", "in/b.csv": "id\n2\n", "in/c.csv": "id\nmany\n",
 	} {
 		s.write(name, text)
@@ -108,9 +109,15 @@ func newScene(t testing.TB, url string, change ...func(*console.Config)) *scene 
 	for _, f := range change {
 		f(&config)
 	}
-	s.config = config
-	s.handler, err = console.New(access.New(access.Config{Clients: clients(), Rate: 1e6, Log: config.Log}), config)
+	s.handler, err = api.New(api.Config{
+		Service: config.Service, Jobs: jobs, Tasks: config.Tasks, Clients: clients(), Rate: 1e6, Log: config.Log,
+		Pages: func(guard *access.Guard, operations http.Handler) (http.Handler, error) {
+			config.Operations = operations
+			return console.New(guard, config)
+		},
+	})
 	require.NoError(t, err)
+	s.config = config
 	server := httptest.NewServer(s.handler)
 	t.Cleanup(server.Close)
 	s.at = server.URL

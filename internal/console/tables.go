@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 
@@ -87,7 +88,11 @@ func (v ofWork) group() (*page, error) {
 		return nil, err
 	}
 	view := v.groupLine(g)
-	return &page{Title: "Group " + view.Text + ": " + string(g.State), Heading: "Group " + view.Text + " is " + string(g.State), Body: view}, nil
+	cancel := "Cancel it"
+	if g.IsOver() {
+		cancel = ""
+	}
+	return &page{Title: "Group " + view.Text + ": " + string(g.State), Heading: "Group " + view.Text + " is " + string(g.State), Body: view, Acts: v.acting(cancel, "/groups/"+view.Text+"/cancel")}, nil
 }
 
 // eventsView are the dead events of inboxes.
@@ -100,6 +105,7 @@ type eventsView struct {
 type eventLine struct {
 	ID, Topic, Subject, Key, Payload, Offers, Error string
 	Received, Dead                                  moment
+	Acts                                            []link
 }
 
 func (v ofList) events() (*page, error) {
@@ -112,7 +118,7 @@ func (v ofList) events() (*page, error) {
 	for _, e := range list[:min(len(list), pageSize)] {
 		view.Events = append(view.Events, eventLine{
 			strconv.FormatInt(e.ID, 10), clip(e.Topic, shortText), strconv.FormatInt(e.Subject, 10), clip(v.masked(e.DedupeKey), shortText),
-			clip(v.masked(string(e.Payload)), lineText), strconv.Itoa(e.Offers), clip(v.masked(e.LastError), lineText), v.moment(e.ReceivedAt), v.moment(e.DeadAt),
+			clip(v.masked(string(e.Payload)), lineText), strconv.Itoa(e.Offers), clip(v.masked(e.LastError), lineText), v.moment(e.ReceivedAt), v.moment(e.DeadAt), v.acting("offer it again", "/events/"+strconv.FormatInt(e.ID, 10)+"/offer"),
 		})
 	}
 	heading := "No event is dead"
@@ -202,6 +208,7 @@ type settingLine struct {
 	Name, Value, Unit, Effect, By string
 	Default                       bool
 	Updated                       moment
+	Acts                          []link
 }
 
 func (v ofList) settings() (*page, error) {
@@ -211,7 +218,7 @@ func (v ofList) settings() (*page, error) {
 	}
 	var view settingsView
 	for _, s := range list {
-		l := settingLine{Name: s.Name, Value: clip(s.Value, lineText), Unit: s.Unit, Effect: s.Effect, By: clip(s.UpdatedBy, shortText), Default: s.Default}
+		l := settingLine{Name: s.Name, Acts: v.acting("change", "/settings/"+url.PathEscape(s.Name)), Value: clip(s.Value, lineText), Unit: s.Unit, Effect: s.Effect, By: clip(s.UpdatedBy, shortText), Default: s.Default}
 		if s.UpdatedAt != nil {
 			l.Updated = v.moment(*s.UpdatedAt)
 		}

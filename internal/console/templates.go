@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"slices"
 )
 
 //go:embed *.html
@@ -13,7 +14,7 @@ var markup embed.FS
 
 // templates parses each page with the frame around it and the shared pieces.
 func (c *console) templates() (map[string]*template.Template, error) {
-	frame, err := template.New("frame").Funcs(c.functions()).ParseFS(markup, "frame.html", "pieces.html")
+	frame, err := template.New("frame").Funcs(c.functions()).ParseFS(markup, "frame.html", "pieces.html", "forms.html")
 	if err != nil {
 		return nil, fmt.Errorf("parse the frame of the console's pages: %w", err)
 	}
@@ -21,6 +22,11 @@ func (c *console) templates() (map[string]*template.Template, error) {
 	names := []string{"failed", "signin"}
 	for _, r := range routes() {
 		names = append(names, r.name)
+	}
+	for _, a := range acts() {
+		if !slices.Contains(names, a.name) {
+			names = append(names, a.name)
+		}
 	}
 	for _, name := range names {
 		one, err := frame.Clone()

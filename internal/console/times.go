@@ -149,7 +149,12 @@ func (v ofJob) times() (*page, error) {
 	if !before.IsZero() {
 		view.Newest = v.with("before", "")
 	}
-	return &page{Title: view.Job.Text + ": schedule", Heading: "Schedule of job " + view.Job.Text + timesHeading(s), Body: view, Live: "execution,schedule,task"}, nil
+	of := "/schedules/" + url.PathEscape(name)
+	acts := v.acting("Pause", of+"/pause")
+	if view.Disabled {
+		acts = v.acting("Resume", of+"/resume")
+	}
+	return &page{Title: view.Job.Text + ": schedule", Heading: "Schedule of job " + view.Job.Text + timesHeading(s), Body: view, Live: "execution,schedule,task", Acts: acts}, nil
 }
 
 func timesHeading(s *operator.ScheduleTimes) string {

@@ -67,7 +67,7 @@ func serveWatched(t *testing.T, url string) *served {
 	looker := changes.New(s.app.Service.Changes, nil)
 	handler, err := api.New(api.Config{
 		Service: s.app.Service, Jobs: jobs, Tasks: s.app.Tasks, Clients: clients, Rate: 1e6, Changes: looker,
-		Pages: func(guard *access.Guard) (http.Handler, error) {
+		Pages: func(guard *access.Guard, _ http.Handler) (http.Handler, error) {
 			return console.New(guard, console.Config{Service: s.app.Service, Jobs: jobs, Tasks: s.app.Tasks, Stream: "/v1/stream", Looks: looker.Looks})
 		},
 	})

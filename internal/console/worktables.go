@@ -233,7 +233,14 @@ func (v ofWork) task() (*page, error) {
 		view.Decisions = append(view.Decisions, l)
 	}
 	text := "Task " + view.Text
-	return &page{Title: text + ": " + string(t.State), Heading: text + " of type " + view.Type + ": " + strings.ToLower(strings.ReplaceAll(string(t.State), "_", " ")), Body: view}, nil
+	do, verb := "/cancel", "Cancel it"
+	if t.State.IsOver() {
+		do, verb = "/rerun", "Run it again"
+	}
+	return &page{
+		Title: text + ": " + string(t.State), Heading: text + " of type " + view.Type + ": " + strings.ToLower(strings.ReplaceAll(string(t.State), "_", " ")), Body: view,
+		Acts: v.acting(verb, "/tasks/"+view.Text+do),
+	}, nil
 }
 
 // payload is the input of a task, as its reader may see it.

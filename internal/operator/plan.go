@@ -59,6 +59,9 @@ type DryRun struct {
 	Fails   bool             `json:"fails"`
 	// Refused is set if a running execution would prevent the run now.
 	Refused *Refusal `json:"refused,omitempty"`
+	// Execution is continued; 0 for a new instance. The plan holds while it is its instance's newest and has Epoch.
+	Execution core.JobExecutionID `json:"execution,omitempty"`
+	Epoch     int64               `json:"epoch,omitempty"`
 }
 
 // DryStep is an entry of the plan, with the result of the first items of its step.
@@ -173,6 +176,7 @@ func (s *plans) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if err != nil {
 		return nil, err
 	}
+	continued := last
 	if req.FromStart {
 		last = &core.JobExecution{Params: params}
 	}
@@ -184,7 +188,7 @@ func (s *plans) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if err := d.run(confine.With(ctx, confine.New(j.Confinement)), plan); err != nil {
 		return nil, err
 	}
-	result := &DryRun{JobName: j.Name, Params: Parameters{params}, Sample: req.Sample, Changes: changes, Steps: d.steps}
+	result := &DryRun{JobName: j.Name, Params: Parameters{params}, Sample: req.Sample, Changes: changes, Steps: d.steps, Execution: continued.ID, Epoch: continued.Epoch}
 	for _, step := range d.steps {
 		result.Fails = result.Fails || step.WouldFail()
 	}

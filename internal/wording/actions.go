@@ -87,6 +87,8 @@ func (c Commands) NextHints(actions []operator.Action) []Hint {
 type CommandLine struct {
 	To      string `json:"to"`
 	Command string `json:"command"`
+	// Action is what the command does; empty if it only shows more.
+	Action operator.Action `json:"-"`
 }
 
 // Explained returns the commands that an explanation names.
@@ -103,10 +105,10 @@ func (c Commands) Explained(e *operator.Explanation) []CommandLine {
 		if t.line == "" {
 			t.line = c.Line(t.words...)
 		}
-		lines = append(lines, CommandLine{t.explained, t.line})
+		lines = append(lines, CommandLine{t.explained, t.line, a})
 	}
 	if slices.ContainsFunc(e.Steps, func(s operator.StepView) bool { return s.Partitions != nil && omitsPartitions(s.Partitions) }) {
-		lines = append(lines, CommandLine{"all partitions", c.Line("show", ID(e.Execution), "--partitions")})
+		lines = append(lines, CommandLine{To: "all partitions", Command: c.Line("show", ID(e.Execution), "--partitions")})
 	}
 	return lines
 }

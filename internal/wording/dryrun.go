@@ -59,6 +59,63 @@ func DryHeadline(s *operator.DryStep) string {
 	return text
 }
 
+// DryNotes returns the notes below the headline of a step's dry run, in two parts: before its items, and after them.
+func DryNotes(s *operator.DryStep, all []operator.PlanEntry, database func(name string) string) (before, after []string) {
+	note := func(format string, args ...any) { before = append(before, fmt.Sprintf(format, args...)) }
+	if text := Certainty(s.PlanEntry, all); text != "" {
+		note("%s", text)
+	}
+	if len(s.Partitions) > 0 {
+		first := ""
+		if s.Sampled && len(s.Partitions) > 1 {
+			first = "; the items are of the first one"
+		}
+		note("%s: %s%s", humanize.Plural(len(s.Partitions), "partition"), humanize.And(humanize.Few(s.Partitions, 0)), first)
+	}
+	if s.Tasks > 0 {
+		note("%s for the handler %s", humanize.Plural(s.Tasks, "task"), s.Component)
+	}
+	for _, w := range s.Warnings {
+		note("warning: %s", w)
+	}
+	for _, w := range s.Writers {
+		note("writes to %s", dryEnd(w, database))
+	}
+	switch {
+	case s.Waits != "":
+		note("not sampled: %s", humanize.OneLine(s.Waits))
+	case s.Error != "":
+		note("would fail: %s", humanize.OneLine(s.Error))
+	}
+	if !s.Sampled {
+		return before, nil
+	}
+	if s.Action == operator.PlanResume {
+		note("the items are the first of its input, even if the step resumes after them")
+	}
+	return before, []string{DrySum(s)}
+}
+
+func dryEnd(e operator.DryEnd, database func(name string) string) string {
+	text := strings.TrimSpace(e.Component + " " + e.Target)
+	if len(e.Columns) > 0 {
+		text += " (" + humanize.Join(e.Columns) + ")"
+	}
+	if e.Database != "" {
+		text += " in " + database(e.Database)
+	}
+	return text
+}
+
+// DryEntries are the entries of the plan of a dry run.
+func DryEntries(plan *operator.DryRun) []operator.PlanEntry {
+	entries := make([]operator.PlanEntry, len(plan.Steps))
+	for i, s := range plan.Steps {
+		entries[i] = s.PlanEntry
+	}
+	return entries
+}
+
 // DryRows returns an item as read, then each change.
 func DryRows(i operator.DryItem) [][]string {
 	read := string(i.Read)

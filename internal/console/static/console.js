@@ -89,6 +89,39 @@
     }
   });
 
+  // What was typed into a form and not sent survives a reload, or signing in again, in this tab.
+  const form = document.querySelector("form.act");
+  const sent = sessionStorage.getItem("sent");
+  if (sent && sent !== location.pathname) sessionStorage.removeItem("form " + sent);
+  if (sent) sessionStorage.removeItem("sent");
+  if (form) {
+    const at = "form " + location.pathname;
+    const fields = () => [...form.elements].filter(f => f.name && f.name !== "do" && !/^(hidden|password|submit|file)$/.test(f.type));
+    const value = f => (f.type === "checkbox" ? f.checked : f.value);
+    const kept = JSON.parse(sessionStorage.getItem(at) || "{}");
+    let filled = false;
+    if (!document.querySelector("#refused [role=alert]")) for (const f of fields()) {
+      if (!(f.name in kept) || kept[f.name] === value(f)) continue;
+      if (f.type === "checkbox") f.checked = kept[f.name];
+      else f.value = kept[f.name];
+      filled = true;
+    }
+    if (filled) {
+      const note = document.createElement("p");
+      note.className = "note";
+      note.textContent = "What you typed here before, and did not send, is filled in. ";
+      const forget = document.createElement("button");
+      forget.type = "button";
+      forget.textContent = "Forget it";
+      forget.onclick = () => { sessionStorage.removeItem(at); location.reload(); };
+      note.append(forget);
+      form.prepend(note);
+      form.dispatchEvent(new Event("change", {bubbles: true}));
+    }
+    form.addEventListener("input", () => sessionStorage.setItem(at, JSON.stringify(Object.fromEntries(fields().map(f => [f.name, value(f)])))));
+    form.addEventListener("submit", () => sessionStorage.setItem("sent", location.pathname));
+  }
+
   // Live: one stream a tab, none while it is hidden. An event asks for the page as a fragment, at most
   // once a second, which is merged: focus, selection and open details stay. A page that has not changed is
   // a 304, which only says as of when that is.

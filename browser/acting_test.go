@@ -1,0 +1,131 @@
+package browser
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+)
+
+// fill types a text into a field in place of what is there.
+func (b *tab) fill(name, text string) {
+	b.t.Helper()
+	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(() => { const f = document.querySelector('[name=%q]'); f.focus(); f.select && f.select(); })()`, name)), press(text))
+}
+
+// button presses the button of a form that has this text, and returns the status of the page that follows.
+func (b *tab) button(text string) int64 {
+	b.t.Helper()
+	b.await(fmt.Sprintf(`[...document.querySelectorAll("form.act button")].some(e => e.innerText.trim() === %q)`, text))
+	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(() => {
+		document.querySelectorAll("[data-click]").forEach(e => e.removeAttribute("data-click"));
+		[...document.querySelectorAll("form.act button")].find(e => e.innerText.trim() === %q).setAttribute("data-click", "");
+	})()`, text)))
+	return b.goes(chromedp.Click(chromedp.CSS("[data-click]")))
+}
+
+// bearer asks with a token.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func acting(t *testing.T, dbURL string, files map[string]string) (*scene, *served) {
+	t.Helper()
+	s := newScene(t, dbURL, files)
+	s.env = append(append(s.env, "SURFIN_API_LISTEN="+freePort(t)), tokens()...)
+	s.does(0, "migrate")
+	return s, s.serve()
+}
+
+func TestAJobIsRunAndRestartedFromItsPages(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, dbURL string) {
+		t.Parallel()
+		s, server := acting(t, dbURL, paymentsFiles())
+		b := newTab(t, server.at, "acting")
+		b.signIn(annaToken, "/jobs/payments")
+		b.click("main", "Run it")
+		b.fill("reason", "the first of the night")
+		b.look("run")
+		b.button("Check")
+		b.await(says("What the run does", "It is a new instance.", "Step book (chunk)"))
+		b.look("run checked")
+		require.EqualValues(t, http.StatusOK, b.button("Run"))
+		require.Equal(t, "/executions/1", b.path())
+		b.await(`document.querySelector("h1").innerText === "Execution 1 of job payments failed"`)
+		assertWhy(t, b.text("main"))
+
+		s.write("jobs/payments.csv", strings.Replace(payments, "2x.50", "24.50", 1))
+		b.click("main", "restart it")
+		b.await(says("What the restart does", "Step book (chunk)"))
+		b.look("restart")
+		require.EqualValues(t, http.StatusOK, b.button("Restart execution 1"))
+		require.Equal(t, "/executions/2", b.path())
+		b.await(`document.querySelector("h1").innerText === "Execution 2 of job payments completed"`)
+		require.Contains(t, b.text("main"), "balanced")
+
+		b.open("/executions/2/audit")
+		require.Contains(t, b.text("main"), "anna")
+	})
+}
+
+func TestAFormIsDoneOnceHoweverOftenItIsSent(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, dbURL string) {
+		t.Parallel()
+		s, server := acting(t, dbURL, paymentsFiles())
+		s.does(1, "run", "jobs/payments.yaml")
+		first, second := newTab(t, server.at, "first"), newTab(t, server.at, "second")
+		for _, b := range []*tab{first, second} {
+			b.signIn(annaToken, "/executions/1/restart")
+		}
+		// A double click sends it twice.
+		require.EqualValues(t, http.StatusOK, first.goes(chromedp.Evaluate[chromedp.Void](`(() => {
+			const form = document.querySelector("form.act");
+			fetch(form.action, {method: "POST", body: new URLSearchParams(new FormData(form)), redirect: "manual"});
+			form.requestSubmit(form.querySelector("button.main"));
+		})()`)))
+		require.Equal(t, "/executions/2", first.path())
+		second.refused = true
+		require.EqualValues(t, http.StatusConflict, second.button("Restart execution 1"))
+		second.await(says("Execution 1"))
+		second.look("restart refused")
+		first.await(`document.querySelector("h1").innerText === "Execution 2 of job payments failed"`)
+
+		// Back, and the button again.
+		first.refused = true
+		first.goes(chromedp.Evaluate[chromedp.Void](`history.back()`))
+		if strings.Contains(first.text("main"), "Restart execution 1") && evaluate[bool](first, `!!document.querySelector("button.main")`) {
+			require.EqualValues(t, http.StatusConflict, first.button("Restart execution 1"))
+		}
+		status, page := server.get("/executions?job=payments", &http.Client{Transport: bearer(annaToken)})
+		require.Equal(t, http.StatusOK, status)
+		require.NotContains(t, page, `href="/executions/3"`)
+	})
+}
+
+func TestWhatWasTypedSurvivesAReloadAndAServerThatDies(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, dbURL string) {
+		t.Parallel()
+		s, server := acting(t, dbURL, paymentsFiles())
+		b := newTab(t, server.at, "typed")
+		b.signIn(annaToken, "/jobs/payments/run")
+		b.fill("params.file", "other.csv")
+		b.fill("reason", "because")
+		b.settle()
+		server.kill()
+		s.serve()
+		b.open("/jobs/payments/run")
+		b.await(`document.querySelector('[name="params.file"]').value === "other.csv" && document.querySelector('[name="reason"]').value === "because"`)
+		require.Contains(t, b.text("main"), "did not send, is filled in")
+	})
+}

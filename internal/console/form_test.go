@@ -1,0 +1,164 @@
+package console_test
+
+import (
+	"html"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// fieldsOf are the values that a browser would send for the form of a page.
+func (a answer) fieldsOf() url.Values {
+	a.t.Helper()
+	_, form, found := strings.Cut(a.text, `<form class="act"`)
+	require.True(a.t, found, "%s\n%s", a.path, a.text)
+	form, _, _ = strings.Cut(form, "</form>")
+	attribute := func(tag, name string) string {
+		if m := regexp.MustCompile(name + `="([^"]*)"`).FindStringSubmatch(tag); m != nil {
+			return html.UnescapeString(m[1])
+		}
+		return ""
+	}
+	values := url.Values{}
+	for _, tag := range regexp.MustCompile(`<input [^>]*>`).FindAllString(form, -1) {
+		if attribute(tag, "type") == "checkbox" && !strings.Contains(tag, " checked") {
+			continue
+		}
+		values.Set(attribute(tag, " name"), attribute(tag, "value"))
+	}
+	for _, list := range regexp.MustCompile(`(?s)<select [^>]*>.*?</select>`).FindAllString(form, -1) {
+		for i, o := range regexp.MustCompile(`<option [^>]*>`).FindAllString(list, -1) {
+			if i == 0 || strings.Contains(o, " selected") {
+				values.Set(attribute(list, " name"), attribute(o, "value"))
+			}
+		}
+	}
+	return values
+}
+
+func with(values url.Values, pairs ...string) url.Values {
+	for i := 0; i < len(pairs); i += 2 {
+		values.Set(pairs[i], pairs[i+1])
+	}
+	return values
+}
+
+func (s *scene) submit(path string, values url.Values, headers ...string) answer {
+	s.t.Helper()
+	return s.submitAs(operatorToken, path, values, headers...)
+}
+
+func (s *scene) submitAs(token, path string, values url.Values, headers ...string) answer {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.at+path, strings.NewReader(values.Encode()))
+	require.NoError(s.t, err)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return s.send(r, headers)
+}
+
+// leadsTo is the execution to which an act leads.
+func (a answer) leadsTo() core.JobExecutionID {
+	a.t.Helper()
+	a.is(http.StatusSeeOther)
+	n, err := strconv.ParseInt(strings.TrimPrefix(a.header.Get("Location"), "/executions/"), 10, 64)
+	require.NoError(a.t, err, a.header.Get("Location"))
+	return core.JobExecutionID(n)
+}
+
+func (s *scene) end(of core.JobExecutionID) core.Status {
+	s.t.Helper()
+	e, err := s.app.AwaitEnd(s.t.Context(), of)
+	require.NoError(s.t, err)
+	return e.Status
+}
+
+func TestAJobIsRunByItsFormOnceAndRestartedWithThePlanOfThePage(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url)
+		s.get("/jobs/load").is(http.StatusOK).clean().says(`href="/jobs/load/run"`)
+		page := s.get("/jobs/load/run").is(http.StatusOK).clean().says(`name="params.day"`, `type="date"`)
+		values := with(page.fieldsOf(), "params.input", "bad.csv", "params.day", "2026-11-27", "reason", "the first night")
+
+		checked := s.submit("/jobs/load/run", with(values, "do", "check")).is(http.StatusOK).clean().says("It is a new instance.", "Step load (chunk)")
+		require.Equal(t, "bad.csv", checked.fieldsOf().Get("params.input"))
+		values = checked.fieldsOf()
+		first := s.submit("/jobs/load/run", values).leadsTo()
+		require.Equal(t, first, s.submit("/jobs/load/run", values).leadsTo(), "a double click, or a reload")
+		require.Equal(t, core.StatusFailed, s.end(first))
+
+		failed := s.get("/executions/" + id(first)).is(http.StatusOK).clean().says(`href="/executions/` + id(first) + `/restart"`)
+		_ = failed
+		plan := s.get("/executions/"+id(first)+"/restart").is(http.StatusOK).clean().says("What the restart does", "Step load (chunk)", "Restart execution "+id(first))
+		other := s.submit("/executions/"+id(first)+"/restart", with(plan.fieldsOf(), "from", "start")).is(http.StatusOK).clean().says("Step table (tasklet): would run")
+		require.Equal(t, "start", other.fieldsOf().Get("from"))
+		require.Equal(t, "from=start", other.fieldsOf().Get("planned"))
+
+		s.write("bad.csv", "id\n1\n2\n3\n4\n")
+		second := s.submit("/executions/"+id(first)+"/restart", plan.fieldsOf()).leadsTo()
+		require.NotEqual(t, first, second)
+		require.Equal(t, core.StatusCompleted, s.end(second))
+		require.Equal(t, second, s.submit("/executions/"+id(first)+"/restart", plan.fieldsOf()).leadsTo(), "the same form again")
+
+		s.submit("/jobs/load/run", with(s.get("/jobs/load/run?like="+id(first)).fieldsOf(), "params.note", "kept")).is(http.StatusConflict).clean().
+			says("complete", `value="kept"`, `value="2026-11-27"`)
+	})
+}
+
+func TestAWrongValueIsShownAtItsFieldWithAllThatWasTyped(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.SQLite(t))
+	values := with(s.get("/jobs/load/run").fieldsOf(), "params.day", "tomorrow", "params.note", `<b>"x`, "reason", "why not")
+	s.submit("/jobs/load/run", values).is(http.StatusUnprocessableEntity).clean().
+		says(`href="#params.day"`, `aria-invalid="true"`, "autofocus", `value="tomorrow"`, `value="&lt;b&gt;&#34;x"`, `value="why not"`)
+	s.submit("/jobs/lod/run", values).is(http.StatusNotFound).clean().says("job load")
+	s.submit("/jobs/load/run", with(values, "params.note", "a\x00b")).is(http.StatusUnprocessableEntity).clean().says("NUL")
+}
+
+func TestAnExecutionIsStoppedAndAbandonedByItsForms(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url)
+		running, err := s.app.Start(t.Context(), runRequest(filepath.Join(s.dir, "wait.yaml"), nil))
+		require.NoError(t, err)
+		at := "/executions/" + id(running.Execution().ID)
+		stop := s.get(at + "/stop").is(http.StatusOK).clean().says("STOPPED then")
+		s.submit(at+"/stop", stop.fieldsOf()).is(http.StatusSeeOther)
+		s.end(running.Execution().ID)
+		s.submit(at+"/stop", s.get(at+"/stop").fieldsOf()).is(http.StatusConflict).clean().says("nothing to stop")
+
+		abandon := s.get(at + "/abandon").is(http.StatusOK).clean().says("never be restarted").fieldsOf()
+		s.submit(at+"/abandon", abandon).is(http.StatusSeeOther)
+		s.submit(at+"/restart", s.get(at+"/restart").is(http.StatusOK).clean().says("abandoned").fieldsOf()).is(http.StatusConflict).clean().says("abandoned")
+	})
+}
+
+func TestOnlyOperatorsOfThisSiteAct(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.SQLite(t))
+	failed := s.run("load", map[string]string{"input": "bad.csv"})
+	at := "/executions/" + id(failed) + "/restart"
+	values := s.get(at).fieldsOf()
+	s.call(viewerToken, http.MethodGet, at).is(http.StatusForbidden)
+	require.NotContains(t, s.call(viewerToken, http.MethodGet, "/executions/"+id(failed)).is(http.StatusOK).text, "/restart")
+	s.submitAs(viewerToken, at, values).is(http.StatusForbidden)
+	s.submitAs("", at, values).is(http.StatusUnauthorized)
+	s.submitAs("another-token-0123456789", at, values).is(http.StatusUnauthorized)
+	s.submit(at, values, "Sec-Fetch-Site", "cross-site").is(http.StatusForbidden)
+	s.submit(at, values, "Origin", "http://elsewhere.example").is(http.StatusForbidden)
+	s.get("/executions/" + id(failed)).says("attempt 1<")
+}
+
+func id(of core.JobExecutionID) string { return strconv.FormatInt(int64(of), 10) }

@@ -25,7 +25,11 @@ type bulk struct {
 func newBulk(s *store, reads *explorer) *bulk {
 	r := &bulk{store: s, reads: reads, judged: map[bool]string{}}
 	for brief, records := range reads.records {
-		r.judged[brief] = "SELECT " + records + s.sql(judgedColumns+newestColumn+" FROM {job_execution} WHERE id {among}")
+		added := ", step_count"
+		if brief {
+			added = ""
+		}
+		r.judged[brief] = "SELECT " + records + s.sql(judgedColumns+newestColumn+added+" FROM {job_execution} WHERE id {among}")
 	}
 	return r
 }
@@ -211,7 +215,7 @@ func (j *judgedRow) record(dead func(core.Owner) bool) (ports.JudgedExecution, e
 	if id == exec.ID {
 		newest = j.Judged.attempt(exec, dead)
 	}
-	return ports.JudgedExecution{Execution: exec, Newest: newest}, nil
+	return ports.JudgedExecution{Execution: exec, Newest: newest, Steps: j.Judged.Row.StepCount}, nil
 }
 
 // StepWork implements ports.BulkExplorer with two statements.

@@ -99,7 +99,7 @@ func (v ofExecution) execution() (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.earlier.remember(all)
+	v.earlier.remember(&all.Known)
 	shown, explained := all.Execution, all.Explanation
 	view := executionView{Error: shown.Error, Running: v.progressLines(all.Progress)}
 	if view.head, err = v.head(shown, ""); err != nil {

@@ -151,7 +151,7 @@ func (s *shared[T]) make(w *watched[T], render func(parts *keptParts) T) T {
 		w.last, w.look, w.size = made, w.runningLook, 0
 		if made != none {
 			w.pace = min(mostPace, max(leastPace, made.every(), paceOfCost*s.now().Sub(began)))
-			w.size = made.size()
+			w.size = made.size() + w.parts.size()
 			if made.failed() {
 				w.look = -1
 			}
@@ -205,7 +205,23 @@ func (s *shared[T]) drop(key string) {
 type keptParts struct {
 	parts map[string]keptPart
 	// inspected is the execution of the page.
-	inspected *operator.Inspection
+	inspected *operator.Inspected
+}
+
+// size is about the number of bytes that they need.
+func (k *keptParts) size() int {
+	n := 0
+	if k.inspected != nil {
+		n = k.inspected.Size()
+	}
+	for _, p := range k.parts {
+		const least = 200
+		n += least
+		if of, is := p.value.(interface{ size() int }); is {
+			n += of.size()
+		}
+	}
+	return n
 }
 
 type keptPart struct {
@@ -215,14 +231,14 @@ type keptPart struct {
 }
 
 // inspection has the data of an earlier rendering; nil if there is none.
-func (k *keptParts) inspection() *operator.Inspection {
+func (k *keptParts) inspection() *operator.Inspected {
 	if k == nil {
 		return nil
 	}
 	return k.inspected
 }
 
-func (k *keptParts) remember(read *operator.Inspection) {
+func (k *keptParts) remember(read *operator.Inspected) {
 	if k != nil {
 		k.inspected = read
 	}

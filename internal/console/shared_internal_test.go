@@ -2,7 +2,9 @@ package console
 
 import (
 	"context"
+	"html/template"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -116,6 +118,23 @@ func TestAFailureIsNotKept(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "b", string(made.text))
 	})
+}
+
+func TestKeptPartsCountAmongTheBytesOfFragments(t *testing.T) {
+	t.Parallel()
+	s, now := newShared[*rendering](time.Now, nil), time.Now()
+	for n := range 3 {
+		_, err := s.get(t.Context(), string(rune('a'+n)), func(parts *keptParts) *rendering {
+			_, err := kept(parts, now, "timeline", 1, time.Minute, func() (shortTimeline, error) {
+				return shortTimeline{drawn: template.HTML(strings.Repeat("x", mostBytes/2))}, nil
+			})
+			require.NoError(t, err)
+			return &rendering{status: http.StatusOK, at: now, text: []byte("page")}
+		})
+		require.NoError(t, err)
+	}
+	require.Len(t, s.watched, 1)
+	require.Less(t, s.bytes, mostBytes)
 }
 
 func TestFragmentsWithoutWatchersAreForgotten(t *testing.T) {

@@ -77,9 +77,11 @@ type shortTimeline struct {
 	critical string
 }
 
+func (t shortTimeline) size() int { return len(t.drawn) + len(t.critical) }
+
 // shortTimeline draws attempts and steps.
 func (v ofExecution) shortTimeline(of *operator.Inspection) (shortTimeline, error) {
-	t, err := v.Service.Timeline(v.r.Context(), operator.TimelineRequest{Execution: of.Execution.ID, Brief: true, Parted: of.Parted()})
+	t, err := v.Service.Timeline(v.r.Context(), operator.TimelineRequest{Of: of})
 	if err != nil || len(t.Spans) == 0 {
 		return shortTimeline{}, err
 	}

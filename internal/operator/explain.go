@@ -200,11 +200,18 @@ func (p *findings) explain(ctx context.Context) (*Explanation, error) {
 	return e, nil
 }
 
-// walked is the journal of an instance at a stage of an execution (stageOf).
+// walked are the journal of an instance at a stage of an execution (stageOf), and data of earlier attempts,
+// which do not change in it.
 type walked struct {
 	execution core.JobExecutionID
 	stage     string
 	visits    []ports.JournalRow
+	// attempts and earlier are nil if they are not read yet.
+	attempts map[core.JobExecutionID]int
+	earlier  map[core.StepExecutionID]core.StepExecution
+	// entries are of the steps if none has parts, and added is ports.JudgedExecution.Steps before they were read.
+	entries []ports.StepEntry
+	added   int64
 }
 
 type findings struct {
@@ -236,13 +243,20 @@ func (s *explainer) gather(ctx context.Context, id core.JobExecutionID, before *
 		return nil, err
 	}
 	exec := &judged.Execution
-	p := &findings{explainer: s, exec: *exec, newest: judged.Newest, walked: walked{execution: id}}
-	if p.stepRecords, err = readSteps(ctx, s.records, exec, exec.AnewSince(), listedPartitions, false); err != nil {
+	p := &findings{explainer: s, exec: *exec, newest: judged.Newest, walked: walked{execution: id, added: judged.Steps}}
+	entries, err := s.entriesOf(ctx, judged, before)
+	if err != nil {
 		return nil, err
 	}
+	if p.stepRecords, err = readRecords(ctx, s.records, exec, entries, listedPartitions, false); err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(entries, func(e ports.StepEntry) bool { return e.Manager != 0 }) {
+		p.entries = entries
+	}
 	p.stage = p.stageOf(exec, p.newest.Execution.ID)
-	if before != nil && before.execution == id && before.stage == p.stage {
-		p.visits = before.visits // a walk goes on by steps
+	if before != nil && before.execution == id && before.stage == p.stage { // a walk goes on by steps
+		p.visits, p.attempts, p.earlier = before.visits, before.attempts, before.earlier
 	} else if p.visits, err = s.records.Visits(ctx, exec.InstanceID, exec.AnewSince()); err != nil {
 		return nil, fmt.Errorf("read the journal of execution %d: %w", id, err)
 	}
@@ -256,6 +270,15 @@ func (s *explainer) gather(ctx context.Context, id core.JobExecutionID, before *
 	p.index()
 	p.findElsewhere(ctx)
 	return p, nil
+}
+
+// entriesOf returns those of an earlier inspection if no step was added to a running execution since: it counts them.
+func (s *explainer) entriesOf(ctx context.Context, judged *ports.JudgedExecution, before *walked) ([]ports.StepEntry, error) {
+	e := &judged.Execution
+	if before != nil && before.execution == e.ID && len(before.entries) > 0 && before.added == judged.Steps && judged.Newest.Execution.ID == e.ID && !e.Status.IsOver() {
+		return before.entries, nil
+	}
+	return readEntries(ctx, s.records, e, e.AnewSince())
 }
 
 func (s *explainer) readDefinition(p *findings) {

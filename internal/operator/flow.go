@@ -104,23 +104,25 @@ func (s *flows) flow(ctx context.Context, p *findings, explained *Explanation) (
 	case p.unread != nil:
 		f.Problem = secret.Text(p.unread.Error())
 	}
-	attempts, err := s.attempts(ctx, &p.exec)
-	if err != nil {
-		return nil, err
-	}
 	rows := slices.DeleteFunc(slices.Clone(p.visits), func(row ports.JournalRow) bool { // of a later attempt, or one of this one's steps, which are all there
 		return row.Execution > id || row.Execution == id && row.Kind == ports.VisitStep
 	})
-	earlier, err := s.explain.records.StepsByID(ctx, stepsIn(rows))
-	if err != nil {
-		return nil, fmt.Errorf("read the steps of the attempts before execution %d: %w", id, err)
+	steps := stepsIn(rows)
+	if p.attempts == nil {
+		var err error
+		if p.attempts, err = s.attempts(ctx, &p.exec); err != nil {
+			return nil, err
+		}
+		if p.earlier, err = s.explain.records.StepsByID(ctx, steps); err != nil {
+			return nil, fmt.Errorf("read the steps of the attempts before execution %d: %w", id, err)
+		}
 	}
 	f.Visits = append(f.Visits, p.stepVisits()...)
 	for _, row := range rows {
-		f.Visits = append(f.Visits, visitView(row, earlier))
+		f.Visits = append(f.Visits, visitView(row, p.earlier))
 	}
 	for i := range f.Visits {
-		f.Visits[i].Attempt = attempts[f.Visits[i].Execution]
+		f.Visits[i].Attempt = p.attempts[f.Visits[i].Execution]
 	}
 	slices.SortStableFunc(f.Visits, func(a, b FlowVisit) int {
 		return cmp.Or(cmp.Compare(a.Execution, b.Execution), cmp.Compare(a.Flow, b.Flow), cmp.Compare(a.Ordinal, b.Ordinal))

@@ -22,9 +22,9 @@ type inspector struct {
 // InspectRequest names the execution to inspect.
 type InspectRequest struct {
 	Execution core.JobExecutionID
-	// Before is an earlier inspection of the same execution: data that no step has changed since is not read again. May
-	// be nil.
-	Before *Inspection
+	// Before is of an earlier inspection of the same execution: data that no step has changed since is not read again.
+	// May be nil.
+	Before *Inspected
 }
 
 // Inspection is an execution with its explanation, its flow and its progress, all of them of the same records.
@@ -36,9 +36,34 @@ type Inspection struct {
 	Progress []ProgressView
 	// Stage is the same in two inspections if no step has begun or ended in between, and no execution of the instance.
 	Stage string
+	// Known is for the next inspection.
+	Known Inspected
 
+	exec core.JobExecution
+}
+
+// Inspected are data for the next inspection of an execution.
+type Inspected struct {
 	walked walked
 	meter  *Meter
+}
+
+// Size is about the number of bytes that it needs.
+func (i *Inspected) Size() int {
+	const ofRow, ofStep = 250, 1500
+	w := &i.walked
+	size := ofRow * (len(w.visits) + len(w.entries) + len(w.attempts))
+	for _, s := range w.earlier {
+		size += ofStep + len(s.Error) + len(s.Position)
+	}
+	if i.meter != nil {
+		for _, b := range i.meter.baselines {
+			if b != nil {
+				size += ofRow * len(b.steps)
+			}
+		}
+	}
+	return size
 }
 
 // Inspect returns what Show, Explain, ExecutionFlow and Progress return, and reads the history once for all of
@@ -66,9 +91,9 @@ func (s *inspector) Inspect(ctx context.Context, req InspectRequest) (*Inspectio
 	if err != nil {
 		return nil, err
 	}
-	i := &Inspection{Execution: shown, Explanation: explained, Flow: flow, Stage: p.stage, walked: p.walked}
+	i := &Inspection{Execution: shown, Explanation: explained, Flow: flow, Stage: p.stage, Known: Inspected{walked: p.walked}, exec: p.exec}
 	if req.Before != nil {
-		i.meter = req.Before.meter
+		i.Known.meter = req.Before.meter
 	}
 	return i, s.measure(ctx, p, i)
 }
@@ -78,10 +103,12 @@ func (s *inspector) measure(ctx context.Context, p *findings, i *Inspection) err
 	if p.exec.Status.IsOver() {
 		return nil
 	}
-	if i.meter == nil {
-		i.meter = s.progress.Meter(ProgressRequest{Job: p.exec.JobName})
+	meter := i.Known.meter
+	if meter == nil {
+		meter = s.progress.Meter(ProgressRequest{Job: p.exec.JobName})
+		i.Known.meter = meter
 	}
-	if err := i.meter.loadBaseline(ctx, &p.exec); err != nil {
+	if err := meter.loadBaseline(ctx, &p.exec); err != nil {
 		return err
 	}
 	totals := map[core.StepExecutionID]ports.PartTotal{}
@@ -103,7 +130,7 @@ func (s *inspector) measure(ctx context.Context, p *findings, i *Inspection) err
 		}
 		steps = append(steps, of)
 	}
-	i.Progress = i.meter.measureSteps(&p.exec, p.newest, steps, ports.StepWork{}, map[core.StepExecutionID]measured{})
+	i.Progress = meter.measureSteps(&p.exec, p.newest, steps, ports.StepWork{}, map[core.StepExecutionID]measured{})
 	for n := range i.Progress {
 		view := &i.Progress[n]
 		view.Waiting, view.Placed = i.Execution.Waiting, i.Execution.Placed

@@ -49,11 +49,24 @@ type stepReader interface {
 // readSteps reads the steps of an execution, and the history of its instance from since on. most is how many
 // parts of a step may be listed, all whether complete ones are.
 func readSteps(ctx context.Context, records stepReader, e *core.JobExecution, since core.JobExecutionID, most int, all bool) (*stepRecords, error) {
+	entries, err := readEntries(ctx, records, e, since)
+	if err != nil {
+		return nil, err
+	}
+	return readRecords(ctx, records, e, entries, most, all)
+}
+
+func readEntries(ctx context.Context, records stepReader, e *core.JobExecution, since core.JobExecutionID) ([]ports.StepEntry, error) {
 	entries, err := records.StepEntries(ctx, e.InstanceID, since, e.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of execution %d: %w", e.ID, err)
 	}
 	slices.SortFunc(entries, func(a, b ports.StepEntry) int { return cmp.Compare(a.ID, b.ID) })
+	return entries, nil
+}
+
+// readRecords reads the steps with these entries. Of entries that are not parts, only data that never change count.
+func readRecords(ctx context.Context, records stepReader, e *core.JobExecution, entries []ports.StepEntry, most int, all bool) (_ *stepRecords, err error) {
 	s := &stepRecords{ofStep: map[core.StepExecutionID]partEntries{}, history: map[string]ports.StepHistory{}, parts: map[string]partEntries{}, names: map[core.StepExecutionID]string{}}
 	newest, attempts := map[string]int{}, map[string]int{}
 	for i := range entries {
@@ -63,8 +76,9 @@ func readSteps(ctx context.Context, records stepReader, e *core.JobExecution, si
 			attempts[of.Name]++
 		}
 		if of.Execution == e.ID {
-			s.skips, s.names[of.ID] = s.skips || of.Skips, of.Name
+			s.names[of.ID] = of.Name
 			if of.Manager != 0 {
+				s.skips = s.skips || of.Skips
 				s.ofStep[of.Manager] = append(s.ofStep[of.Manager], *of)
 			}
 		}
@@ -96,6 +110,7 @@ func readSteps(ctx context.Context, records stepReader, e *core.JobExecution, si
 		if !is { // it was purged in between
 			continue
 		}
+		s.skips = s.skips || step.JobExecutionID == e.ID && step.Counters.Skips() > 0
 		if step.JobExecutionID == e.ID && (step.Manager == 0 || step.Error != "") {
 			s.own = append(s.own, step)
 		}

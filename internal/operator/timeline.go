@@ -22,10 +22,8 @@ type timelineRecords interface {
 // TimelineRequest selects an instance by one of its executions.
 type TimelineRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
-	// Brief leaves out parts, tasks and child jobs.
-	Brief bool `json:"brief,omitempty"`
-	// Parted are steps with parts: with Brief, the critical path names the longest part of these.
-	Parted []core.StepExecutionID `json:"-"`
+	// Of is an inspection of the execution, for a time line without parts, tasks and child jobs. May be nil.
+	Of *Inspection `json:"-"`
 }
 
 // Timeline is when the work of all attempts of an instance began and ended.
@@ -163,21 +161,27 @@ const (
 
 // Timeline returns the spans of all attempts of an execution's instance, or core.ErrNotFound.
 func (s *timelines) Timeline(ctx context.Context, req TimelineRequest) (*Timeline, error) {
-	exec, err := s.records.Execution(ctx, req.Execution)
+	b, err := s.builder(ctx, req)
 	if err != nil {
 		return nil, err
-	}
-	b := newTimelineBuilder(exec, s.judge.now())
-	b.brief = req.Brief
-	if req.Brief {
-		if err := s.longest(ctx, b, req.Parted); err != nil {
-			return nil, err
-		}
 	}
 	if err := b.read(ctx, s.records); err != nil {
 		return nil, err
 	}
 	return b.timeline(), nil
+}
+
+func (s *timelines) builder(ctx context.Context, req TimelineRequest) (*timelineBuilder, error) {
+	if req.Of == nil {
+		exec, err := s.records.Execution(ctx, req.Execution)
+		if err != nil {
+			return nil, err
+		}
+		return newTimelineBuilder(exec, s.judge.now()), nil
+	}
+	b := newTimelineBuilder(&req.Of.exec, s.judge.now())
+	b.brief = true
+	return b, s.longest(ctx, b, req.Of.Parted())
 }
 
 // mostParted is how many steps with parts the brief time line asks for their longest part.

@@ -27,6 +27,8 @@ type NewestAttempt struct {
 type JudgedExecution struct {
 	Execution core.JobExecution
 	Newest    NewestAttempt
+	// Steps counts the step executions that were added to it, and parts. It is 0 in a brief list.
+	Steps int64
 }
 
 // JudgedRequest selects executions by their IDs.

@@ -28,7 +28,11 @@ type bulk struct {
 func newBulk(s *store, reads *explorer) *bulk {
 	r := &bulk{store: s, reads: reads, judged: map[bool]string{}, ofPage: map[bool]string{}}
 	for brief, records := range reads.records {
-		selected := "SELECT " + records + s.sql(judgedColumns+newestColumn+" FROM {job_execution} WHERE id ")
+		added := ", step_count"
+		if brief {
+			added = ""
+		}
+		selected := "SELECT " + records + s.sql(judgedColumns+newestColumn+added+" FROM {job_execution} WHERE id ")
 		r.judged[brief] = selected + s.sql("{among}")
 		r.ofPage[brief] = "WITH page AS MATERIALIZED (?) " + selected + "IN (SELECT id FROM page)"
 	}
@@ -255,7 +259,7 @@ func (j *judgedRow) record(dead func(core.Owner) bool) (ports.JudgedExecution, e
 	if id == exec.ID {
 		newest = j.Judged.attempt(exec, dead)
 	}
-	return ports.JudgedExecution{Execution: exec, Newest: newest}, nil
+	return ports.JudgedExecution{Execution: exec, Newest: newest, Steps: j.Judged.Row.StepCount}, nil
 }
 
 // StepWork implements ports.BulkExplorer with two statements.

@@ -54,6 +54,32 @@ type console struct {
 // New returns the handler of the pages, of the sign-in and of the static files, with the clients and
 // rates of the guard.
 func New(guard *access.Guard, config Config) (http.Handler, error) {
+	c, err := newConsole(guard, config)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range slices.Concat(routes(), downloads()) {
+		c.mux.HandleFunc("GET "+r.pattern, func(w http.ResponseWriter, req *http.Request) { c.serve(w, req, r) })
+	}
+	if config.Operations != nil {
+		for _, a := range acts() {
+			c.mux.HandleFunc("GET "+a.pattern, func(w http.ResponseWriter, req *http.Request) { c.serveAct(w, req, a) })
+			c.mux.HandleFunc("POST "+a.pattern, func(w http.ResponseWriter, req *http.Request) { c.serveAct(w, req, a) })
+		}
+	}
+	c.mux.HandleFunc("GET /static/{name}", c.assets.serve)
+	signIns := guard.SignIns(c.signIn)
+	pages := guard.Protect(access.Room{Name: "the console", Enter: c, Refuse: c.refuse, Open: isStatic})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if access.IsSignIn(r.URL.Path) {
+			signIns.ServeHTTP(w, r)
+			return
+		}
+		pages.ServeHTTP(w, r)
+	}), nil
+}
+
+func newConsole(guard *access.Guard, config Config) (*console, error) {
 	if config.Service == nil || config.Jobs == nil || config.Tasks == nil {
 		return nil, errors.New("the console needs a service, a catalog of jobs and a service of tasks")
 	}
@@ -77,25 +103,7 @@ func New(guard *access.Guard, config Config) (http.Handler, error) {
 	if c.pages, err = c.templates(); err != nil {
 		return nil, err
 	}
-	for _, r := range slices.Concat(routes(), downloads()) {
-		c.mux.HandleFunc("GET "+r.pattern, func(w http.ResponseWriter, req *http.Request) { c.serve(w, req, r) })
-	}
-	if config.Operations != nil {
-		for _, a := range acts() {
-			c.mux.HandleFunc("GET "+a.pattern, func(w http.ResponseWriter, req *http.Request) { c.serveAct(w, req, a) })
-			c.mux.HandleFunc("POST "+a.pattern, func(w http.ResponseWriter, req *http.Request) { c.serveAct(w, req, a) })
-		}
-	}
-	c.mux.HandleFunc("GET /static/{name}", c.assets.serve)
-	signIns := guard.SignIns(c.signIn)
-	pages := guard.Protect(access.Room{Name: "the console", Enter: c, Refuse: c.refuse, Open: isStatic})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if access.IsSignIn(r.URL.Path) {
-			signIns.ServeHTTP(w, r)
-			return
-		}
-		pages.ServeHTTP(w, r)
-	}), nil
+	return c, nil
 }
 
 // isStatic reports requests of files that every copy of the program has: a refusal is a page as well.
@@ -148,6 +156,7 @@ func routes() []route {
 // downloads are the files that a browser stores. Their path is the one of the page with the same data.
 func downloads() []route {
 	return []route{
+		{"/executions/{execution}/report.html", "executions", "execution", downloadOf(download.reportFile)},
 		{"/executions/{execution}/log.txt", "executions", "log", downloadOf(download.logFile)},
 		{"/executions/{execution}/skips.jsonl", "executions", "skips", downloadOf(download.skipsToEdit)},
 		{"/executions/{execution}/skips.csv", "executions", "skips", downloadOf(download.skipsTable)},

@@ -88,6 +88,15 @@ func kindOf(file string) string {
 	return "" // a license
 }
 
+// text is the content of a file.
+func (a *assets) text(name string) (string, error) {
+	hashed, known := a.names[name]
+	if !known {
+		return "", fmt.Errorf("the console has no file %s", name)
+	}
+	return string(a.byName[hashed].plain), nil
+}
+
 // address is where a file is.
 func (a *assets) address(name string) (string, error) {
 	hashed, known := a.names[name]

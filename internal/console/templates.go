@@ -19,7 +19,7 @@ func (c *console) templates() (map[string]*template.Template, error) {
 		return nil, fmt.Errorf("parse the frame of the console's pages: %w", err)
 	}
 	all := map[string]*template.Template{}
-	names := []string{"failed", "signin"}
+	names := []string{"failed", "signin", "report"}
 	for _, r := range routes() {
 		names = append(names, r.name)
 	}

@@ -98,7 +98,7 @@ func TestAStopReachesSplitsPartitionsAndChildJobs(t *testing.T) {
 			p := s.start("run", "wide.yaml")
 			s.awaitWide(p, db, at.rows)
 			id := core.JobExecutionID(i + 1)
-			_, err := r.RequestStop(t.Context(), id, "test") // at once: a command takes its time to start
+			_, err := r.RequestStop(t.Context(), id, ports.By{Actor: "test"}) // at once: a command takes its time to start
 			require.NoError(t, err)
 			var stored float64
 			require.NoError(t, db.Conn().QueryRowContext(t.Context(), "select "+now).Scan(&stored))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 )
@@ -73,7 +74,7 @@ func TestAnyProcessEndsAParkedExecutionThatIsToStop(t *testing.T) {
 				s.awaitParts(r, worker, 2, isAtWork)
 				worker.signal(syscall.SIGKILL)
 				worker.wait()
-				_, err := r.RequestStop(t.Context(), 1, "test")
+				_, err := r.RequestStop(t.Context(), 1, ports.By{Actor: "test"})
 				require.NoError(t, err)
 				s.awaitStatus(r, 1, core.StatusStopping)
 

@@ -16,14 +16,26 @@ import (
 )
 
 type (
-	// ActInput is the input of an act on an execution.
+	// ActInput is embedded in the input of an act on an execution.
 	ActInput struct {
 		ExecutionPath
 		KeyHeader
 	}
+	// BoundBody is embedded in the body of an act on an execution.
+	BoundBody struct {
+		Epoch int64 `json:"epoch,omitempty" minimum:"0" doc:"The epoch of the execution, or of the plan, that you act on: if it has another one now, nothing is done and the reason is moved. 0 means any"`
+		ReasonBody
+	}
+	boundInput struct {
+		ActInput
+		Body *BoundBody
+	}
 	restartInput struct {
 		ActInput
-		Body *RestartBody
+		Body *struct {
+			RestartBody
+			BoundBody
+		}
 	}
 	// RestartBody configures the restart of an execution.
 	RestartBody struct {
@@ -42,6 +54,7 @@ type (
 	redriveInput struct {
 		ActInput
 		Body *struct {
+			BoundBody
 			Step   string                     `json:"step,omitempty" maxLength:"1000" doc:"The step whose items are redriven; empty means the only step with skipped items"`
 			Params map[string]json.RawMessage `json:"params,omitempty" doc:"Changed parameters of the execution"`
 			Items  []json.RawMessage          `json:"items,omitempty" doc:"Redrives only these items, as given here: skipped items as in their list, with the item or the raw text corrected"`
@@ -77,16 +90,16 @@ func (a *api) addActs(h huma.API) {
 		})
 	huma.Register(h, post(h, "stop-execution", "/v1/executions/{execution}/stop", "Stop it",
 		"Asks it to stop, in any process; it finishes the current chunk. An execution that is over is refused."),
-		func(ctx context.Context, in *ActInput) (*keyed[acted], error) {
-			return once(a, ctx, in.Key, request{"stop-execution", in.ID, nil}, func(ctx context.Context, _ ports.RequestKey) (*acted, error) {
-				return actedOn(a.Service.StopAnswer(ctx, in.id()))
+		func(ctx context.Context, in *boundInput) (*keyed[acted], error) {
+			return once(a, ctx, in.Key, request{"stop-execution", in.ID, in.Body}, func(ctx context.Context, _ ports.RequestKey) (*acted, error) {
+				return in.act(ctx, a.Service.StopAnswer)
 			})
 		})
 	huma.Register(h, post(h, "abandon-execution", "/v1/executions/{execution}/abandon", "Abandon an execution",
 		"Its instance can never be resumed. An execution that is running or COMPLETED is refused."),
-		func(ctx context.Context, in *ActInput) (*keyed[acted], error) {
-			return once(a, ctx, in.Key, request{"abandon-execution", in.ID, nil}, func(ctx context.Context, _ ports.RequestKey) (*acted, error) {
-				return actedOn(a.Service.AbandonAnswer(ctx, in.id()))
+		func(ctx context.Context, in *boundInput) (*keyed[acted], error) {
+			return once(a, ctx, in.Key, request{"abandon-execution", in.ID, in.Body}, func(ctx context.Context, _ ports.RequestKey) (*acted, error) {
+				return in.act(ctx, a.Service.AbandonAnswer)
 			})
 		})
 	huma.Register(h, post(h, "recover", "/v1/recover", "Recover executions without a process",
@@ -96,6 +109,23 @@ func (a *api) addActs(h huma.API) {
 				return a.recover(ctx)
 			})
 		})
+}
+
+// because returns ctx with the reason for the audit.
+func (b ReasonBody) because(ctx context.Context) (context.Context, error) {
+	return operator.WithReason(ctx, b.Reason), noNUL("reason", b.Reason)
+}
+
+func (in *boundInput) act(ctx context.Context, act func(context.Context, core.JobExecutionID, int64) (*operator.Execution, core.Answer, error)) (*acted, error) {
+	body := BoundBody{}
+	if in.Body != nil {
+		body = *in.Body
+	}
+	ctx, err := body.because(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return actedOn(act(ctx, in.id(), body.Epoch))
 }
 
 // A *NotEndedError means that the request stands, although this process cannot
@@ -118,7 +148,10 @@ func (a *api) restart(ctx context.Context, in *restartInput, key ports.RequestKe
 	}
 	req := operator.RestartRequest{Execution: in.id(), Checked: file, Key: key}
 	if b := in.Body; b != nil {
-		req.FromStart, req.From, req.IfComplete, req.AcceptChanges = b.FromStart, b.From, b.IfComplete, b.AcceptChanges
+		if ctx, err = b.because(ctx); err != nil {
+			return nil, err
+		}
+		req.Epoch, req.FromStart, req.From, req.IfComplete, req.AcceptChanges = b.Epoch, b.FromStart, b.From, b.IfComplete, b.AcceptChanges
 	}
 	return a.start(func(hooks operator.Hooks) (*operator.Running, error) {
 		req.Hooks = hooks
@@ -157,6 +190,10 @@ func (a *api) redrive(ctx context.Context, in *redriveInput, key ports.RequestKe
 		if !access.IsText(b.Step) {
 			return nil, &operator.RequestError{Field: "body.step", Reason: "it contains a NUL character"}
 		}
+		if ctx, err = b.because(ctx); err != nil {
+			return nil, err
+		}
+		req.Epoch = b.Epoch
 		if req.Step = b.Step; len(b.Params) > 0 {
 			if req.Params, err = texts(b.Params); err != nil {
 				return nil, err

@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -70,6 +71,12 @@ func TestWhatFailedIsRestartedAndGivenUp(t *testing.T) {
 		require.NotEqual(t, first, second)
 		s.over(second, core.StatusFailed)
 		s.call("POST", fmt.Sprintf("/v1/executions/%d/restart", first), nil).is(409).says(`"reason":"not_newest"`, fmt.Sprintf(`"execution":%d`, second))
+		s.call("POST", fmt.Sprintf("/v1/executions/%d/restart", first), `{"epoch": 1}`).is(409).says(`"reason":"moved"`, fmt.Sprintf(`"now":{"execution":%d,"status":"FAILED","epoch":1}`, second))
+		for _, act := range []string{"restart", "abandon", "redrive"} {
+			s.call("POST", fmt.Sprintf("/v1/executions/%d/%s", second, act), `{"epoch": 2}`).is(409).says(`"reason":"moved"`, fmt.Sprintf("execution %d has changed since: it is FAILED, epoch 1", second))
+			s.call("POST", fmt.Sprintf("/v1/executions/%d/%s", second, act), map[string]string{"reason": strings.Repeat("x", 1001)}).is(422)
+			s.call("POST", fmt.Sprintf("/v1/executions/%d/%s", second, act), `{"reason": "a\u0000b"}`).is(422)
+		}
 		s.call("POST", fmt.Sprintf("/v1/executions/%d/stop", second), nil).is(409).says(`"reason":"over"`)
 		s.call("POST", fmt.Sprintf("/v1/executions/%d/restart", second), `{"from": "nowhere"}`).is(409).says(`"reason":"from"`, "broken.yaml:")
 		s.call("POST", fmt.Sprintf("/v1/executions/%d/restart", second), `{"from": "x", "from_start": true}`).is(422).says("cannot be combined with from_start")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,14 +55,15 @@ func TestEveryActOfTheAPIIsAudited(t *testing.T) {
 			require.NoError(t, err, text)
 		}
 		work := map[string]any{"tasks": []any{map[string]any{"type": "http_request", "payload": map[string]any{"url": "http://127.0.0.1:1/"}}}}
+		var reason any = map[string]any{"reason": "ticket 7"}
 		at := func(format string, id core.JobExecutionID) string { return fmt.Sprintf(format, id) }
-		add("/v1/jobs/{job}/run", ports.VerbRun, "/v1/jobs/nightly/run", map[string]any{})
+		add("/v1/jobs/{job}/run", ports.VerbRun, "/v1/jobs/nightly/run", reason)
 		add("/v1/jobs/{job}/plan", "", "/v1/jobs/nightly/plan", map[string]any{})
 		add("/v1/executions/{execution}/plan", "", at("/v1/executions/%d/plan", broken), nil)
-		add("/v1/executions/{execution}/restart", ports.VerbRestart, at("/v1/executions/%d/restart", broken), nil)
-		add("/v1/executions/{execution}/redrive", ports.VerbRedrive, at("/v1/executions/%d/redrive", loaded), nil)
-		add("/v1/executions/{execution}/stop", ports.VerbStop, at("/v1/executions/%d/stop", held), nil)
-		add("/v1/executions/{execution}/abandon", ports.VerbAbandon, "", nil)
+		add("/v1/executions/{execution}/restart", ports.VerbRestart, at("/v1/executions/%d/restart", broken), reason)
+		add("/v1/executions/{execution}/redrive", ports.VerbRedrive, at("/v1/executions/%d/redrive", loaded), reason)
+		add("/v1/executions/{execution}/stop", ports.VerbStop, at("/v1/executions/%d/stop", held), reason)
+		add("/v1/executions/{execution}/abandon", ports.VerbAbandon, "", reason)
 		add("/v1/recover", ports.VerbRecover, "/v1/recover", nil)
 		add("/v1/groups", ports.VerbSubmit, "/v1/groups", work)
 		add("/v1/tasks", ports.VerbSubmit, "/v1/tasks", map[string]any{"type": "http_request", "payload": map[string]any{"url": "http://127.0.0.1:1/"}})
@@ -115,6 +117,9 @@ func TestEveryActOfTheAPIIsAudited(t *testing.T) {
 			require.Equal(t, act.verb, got.Act, path)
 			require.Equal(t, "API client anna", got.Actor, path)
 			require.NotEqual(t, before.ID, got.ID, path)
+			if reflect.DeepEqual(act.body, reason) {
+				require.Equal(t, "ticket 7", got.Detail, path)
+			}
 			before = got
 		}
 		require.Empty(t, acts)

@@ -30,7 +30,10 @@ type (
 	runInput struct {
 		JobPath
 		KeyHeader
-		Body *RunBody
+		Body *struct {
+			RunBody
+			ReasonBody
+		}
 	}
 	planInput struct {
 		JobPath
@@ -115,9 +118,13 @@ func (a *api) addJobs(h huma.API) {
 }
 
 func (a *api) run(ctx context.Context, in *runInput, key ports.RequestKey) (*acted, error) {
-	body := in.Body
-	if body == nil {
-		body = &RunBody{}
+	var body RunBody
+	if in.Body != nil {
+		var err error
+		if ctx, err = in.Body.because(ctx); err != nil {
+			return nil, err
+		}
+		body = in.Body.RunBody
 	}
 	if err := body.check(); err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -26,6 +27,7 @@ type Problem struct {
 	huma.ErrorModel
 	Reason    operator.Reason     `json:"reason,omitempty" doc:"Why it was refused"`
 	Execution core.JobExecutionID `json:"execution,omitempty" doc:"The execution that the request names"`
+	Now       *refusal.State      `json:"now,omitempty" doc:"The state, if the reason is moved"`
 	Last      core.JobExecutionID `json:"last,omitempty" doc:"The last execution of the instance, with which a changed job file is compared"`
 	Details   []string            `json:"details,omitempty" doc:"The errors, one by one"`
 	Diff      string              `json:"diff,omitempty" doc:"The changed lines of the job file"`
@@ -38,7 +40,7 @@ func newProblem(status int, detail string) *Problem {
 
 func problemOf(r *operator.Refusal) *Problem {
 	p := newProblem(operator.HTTPStatus(r.Reason), r.Err.Error())
-	p.Reason, p.Execution, p.Last, p.Diff, p.Actions = r.Reason, r.Execution, r.Last, secret.Text(r.Diff), r.Actions
+	p.Reason, p.Execution, p.Now, p.Last, p.Diff, p.Actions = r.Reason, r.Execution, r.Now, r.Last, secret.Text(r.Diff), r.Actions
 	for _, d := range r.Details {
 		p.Details = append(p.Details, secret.Text(d))
 	}

@@ -23,7 +23,7 @@ type (
 	GroupPath struct {
 		ID int64 `path:"group" minimum:"1" doc:"Number of a group of tasks"`
 	}
-	// ReasonBody is embedded in the input of acts on tasks.
+	// ReasonBody is embedded in the body of acts.
 	ReasonBody struct {
 		Reason string `json:"reason,omitempty" maxLength:"1000" doc:"The reason, for the audit"`
 	}

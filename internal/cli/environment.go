@@ -36,6 +36,7 @@ type environment struct {
 	flags    []settings.Flag // given on the command line
 	config   string          // --config
 	as       string          // of the flag --as
+	reason   string          // of the flag --reason
 	debug    bool
 	json     bool   // the log is JSON
 	format   string // table or json

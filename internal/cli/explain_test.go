@@ -233,7 +233,7 @@ It cannot be restarted: it is running.
 		step, err := r.StartStep(ctx, ref, ports.StepStart{Name: "one"})
 		require.NoError(t, err)
 		require.Contains(t, s.explained("1"), "is running since TIME.\nIts owner is process 4711 on host elsewhere; its lease lasts until TIME.\n\nStep one is running.\n")
-		_, err = r.RequestStop(ctx, exec.ID, "test")
+		_, err = r.RequestStop(ctx, exec.ID, ports.By{Actor: "test"})
 		require.NoError(t, err)
 		text := s.explained("1")
 		require.Contains(t, text, "is running since TIME, and was asked to stop: it ends after its current chunk.\n")

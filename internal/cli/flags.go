@@ -54,6 +54,10 @@ func (env *environment) addFormats(cmd *cobra.Command, words string, allowed ...
 	completeFlag(cmd, "format", allowed...)
 }
 
+func addReasonFlag(env *environment, cmd *cobra.Command) {
+	cmd.Flags().StringVar(&env.reason, "reason", "", "reason for the audit: a `TEXT`")
+}
+
 func completeFlag(cmd *cobra.Command, name string, values ...string) {
 	complete := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	if err := cmd.RegisterFlagCompletionFunc(name, complete); err != nil {
@@ -70,6 +74,10 @@ func (env *environment) start(cmd *cobra.Command) error {
 	if err := env.actAs(cmd); err != nil {
 		return err
 	}
+	if len(env.reason) > maxReason {
+		return usagef("--reason: a text of at most %d bytes is expected", maxReason)
+	}
+	cmd.SetContext(operator.WithReason(cmd.Context(), env.reason))
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		for _, s := range settingFlags() {
 			if s.name == f.Name {
@@ -92,7 +100,10 @@ func (env *environment) actAs(cmd *cobra.Command) error {
 	return nil
 }
 
-const maxPerson = 200
+const (
+	maxPerson = 200
+	maxReason = 1000
+)
 
 func (env *environment) command(args ...string) string { return env.words().Line(args...) }
 

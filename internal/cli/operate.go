@@ -53,6 +53,7 @@ code 1, and nothing is changed.`,
 			return c.abandon(cmd.Context(), id)
 		},
 	}
+	addReasonFlag(c.env, cmd)
 	c.env.addFormatFlag(cmd)
 	return cmd
 }

@@ -42,6 +42,7 @@ there (see "skips export").`,
 	f.StringVar(&req.Step, "step", "", "the step with this `NAME` (default: the only one with skipped items)")
 	f.StringVar(&from, "from", "", "an edited export: only its items, as they are in `FILE`")
 	f.StringVar(&req.File, "file", "", "the job `FILE` (default: the one that the execution was started with)")
+	addReasonFlag(c.env, cmd)
 	c.env.addFormatFlag(cmd)
 	return cmd
 }

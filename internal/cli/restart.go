@@ -67,6 +67,7 @@ you --accept-changes.`,
 	cmd.Flags().BoolVar(&req.IfComplete, "if-complete", false, "with --from: even if the execution completed")
 	cmd.Flags().BoolVar(&req.FromStart, "from-start", false, "run every step from its start, even complete ones")
 	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "restart although changes of the job file, or of an input file, affect committed work")
+	addReasonFlag(c.env, cmd)
 	c.env.addFormatFlag(cmd)
 	return cmd
 }

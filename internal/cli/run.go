@@ -94,6 +94,7 @@ func (c runCommands) fileAndParameters(cmd *cobra.Command, args []string) error 
 func (c runCommands) addLaunchFlags(cmd *cobra.Command, req *operator.RunRequest) {
 	cmd.Flags().BoolVar(&req.FromStart, "from-start", false, "run every step of the instance's newest attempt from its start, as restart --from-start does")
 	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "resume the instance although changes of its job file, or of an input file, affect committed work")
+	addReasonFlag(c.env, cmd)
 	c.env.addFormatFlag(cmd)
 	help := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {

@@ -48,6 +48,7 @@ it, including the steps of 'finally'.`,
 		},
 	}
 	cmd.Flags().DurationVar(&wait, "wait", 0, "wait until it has ended, at most for this `DURATION`")
+	addReasonFlag(c.env, cmd)
 	c.env.addFormatFlag(cmd)
 	return cmd
 }

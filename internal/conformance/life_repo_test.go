@@ -158,7 +158,7 @@ func (r *lifeRun) validateConfigOp(*action) *seen {
 }
 
 func (r *lifeRun) terminated(ctx context.Context, run *model.StepRun) error {
-	if _, err := r.engine.Repository.RequestStop(ctx, run.Data.Job.ID, "test"); err != nil {
+	if _, err := r.engine.Repository.RequestStop(ctx, run.Data.Job.ID, ports.By{Actor: "test"}); err != nil {
 		return err
 	}
 	run.Services.Stop.Request()

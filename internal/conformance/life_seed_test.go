@@ -54,11 +54,11 @@ func (r *lifeRun) seedOp(a *action) *seen {
 	switch to {
 	case core.StatusStarting, core.StatusStarted:
 	case core.StatusStopping:
-		_, err = repository.RequestStop(ctx, exec.ID, "test")
+		_, err = repository.RequestStop(ctx, exec.ID, ports.By{Actor: "test"})
 	case core.StatusAbandoned:
 		_, err = repository.ChangeJob(ctx, ref, ports.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
 		require.NoError(r.t, err)
-		err = repository.Abandon(ctx, exec.ID, "conformance")
+		err = repository.Abandon(ctx, exec.ID, ports.By{Actor: "conformance"})
 	default:
 		_, err = repository.ChangeJob(ctx, ref, ports.JobChange{To: to, ExitCode: exitOr(a.ExitCode, to)})
 	}

@@ -164,7 +164,7 @@ func (s stage) play(ctx context.Context, c *core.StepContribution, a act) error 
 }
 
 func (s stage) requestStop(ctx context.Context, c *core.StepContribution) error {
-	_, err := s.repository.RequestStop(ctx, c.Step.JobExecutionID, "test")
+	_, err := s.repository.RequestStop(ctx, c.Step.JobExecutionID, ports.By{Actor: "test"})
 	return err
 }
 

@@ -69,7 +69,9 @@ type Options struct {
 	// or a changed file that a reader continues (rule C15).
 	AcceptChanges bool
 	// Actor is for the audit; empty means the process.
-	Actor string
+	Actor, Reason string
+	// Bound is the state that the launch is for; nil means any.
+	Bound *ports.Bound
 	// Request is the client request served, or zero.
 	Request ports.RequestKey
 	// Backfill: the next instance does not follow it (rule L3a).

@@ -254,7 +254,7 @@ func TestAStopRequestedInTheDatabaseReachesTheOwner(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
 		j := testengine.Job("long", e.Tasklet("wait", tx.Attr{Propagation: tx.NotSupported}, func(ctx context.Context, c *core.StepContribution) error {
-			if _, err := e.Repository.RequestStop(ctx, c.Step.JobExecutionID, "test"); err != nil {
+			if _, err := e.Repository.RequestStop(ctx, c.Step.JobExecutionID, ports.By{Actor: "test"}); err != nil {
 				return err
 			}
 			return nil

@@ -230,6 +230,7 @@ func (l *Launcher) launch(ctx context.Context, j *model.Job, params core.Paramet
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
 		Owner: owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: key, ForWorkers: forWorkers, From: from.Launch(l.options.IfComplete),
 		RedriveOf: j.RedriveOf, Task: l.options.Task, On: on, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, Confinement: j.Confinement, FromStart: l.options.FromStart, Request: l.options.Request, Actor: l.options.Actor,
+		Reason: l.options.Reason, Bound: l.options.Bound,
 		Backfill: l.options.Backfill,
 	})
 }

@@ -52,7 +52,7 @@ func (r *run) park(ctx context.Context) error {
 }
 
 func requestStop(ctx context.Context, stops ports.Stops, id core.JobExecutionID, by core.Owner) error {
-	_, err := stops.RequestStop(ctx, id, by.String())
+	_, err := stops.RequestStop(ctx, id, ports.By{Actor: by.String()})
 	if refused, ok := errors.AsType[*core.TransitionError](err); ok && refused.Current.IsOver() {
 		return nil
 	}

@@ -177,7 +177,7 @@ func TestAParkedExecutionIsStopped(t *testing.T) {
 		j := testengine.Job("stops", remoteStep(t, s.e, "parts"), s.step("last"))
 		asked := make(chan error, 1)
 		go func() {
-			_, err := s.e.Repository.RequestStop(t.Context(), <-parked, "test")
+			_, err := s.e.Repository.RequestStop(t.Context(), <-parked, ports.By{Actor: "test"})
 			asked <- err
 		}()
 		exec, ran := s.run(j)

@@ -131,7 +131,7 @@ func TestAStopEndsTheWaitForAKey(t *testing.T) {
 			return of == int64(holder.Execution.ID)
 		}
 		require.Eventually(t, waits, time.Minute, 5*time.Millisecond)
-		_, err = q.Repository.RequestStop(t.Context(), running.Execution().ID, "test")
+		_, err = q.Repository.RequestStop(t.Context(), running.Execution().ID, ports.By{Actor: "test"})
 		require.NoError(t, err)
 		exec, err := running.Wait()
 		require.NoError(t, err)

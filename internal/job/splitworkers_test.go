@@ -316,7 +316,7 @@ func TestAStopReachesTheBranches(t *testing.T) {
 			walked <- err
 		}()
 		<-reached
-		_, err := b.e.Repository.RequestStop(t.Context(), id, "test")
+		_, err := b.e.Repository.RequestStop(t.Context(), id, ports.By{Actor: "test"})
 		require.NoError(t, err)
 		require.Equal(t, core.StatusStopped, b.e.Step(&a.Job, "both:2").Status)
 		require.Nil(t, b.take(t, worker(2)))

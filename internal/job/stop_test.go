@@ -83,7 +83,7 @@ func TestAStopThatOvertakesTheStartIsSeenAtOnce(t *testing.T) {
 			m.changeJob = nil
 			active, err := e.Repository.Executions(context.Background(), ports.ExecutionFilter{})
 			require.NoError(t, err)
-			_, err = e.Repository.RequestStop(context.Background(), active[0].ID, "test")
+			_, err = e.Repository.RequestStop(context.Background(), active[0].ID, ports.By{Actor: "test"})
 			require.NoError(t, err)
 		}
 		exec, ran := s.run(j)
@@ -226,7 +226,7 @@ func TestAStopDoesNotEndAChunkStepOfFinally(t *testing.T) {
 			p := processing(func(ctx context.Context, n int) (int, error) {
 				list, err := e.Repository.Executions(ctx, ports.ExecutionFilter{JobName: "job"})
 				if err == nil {
-					_, err = e.Repository.RequestStop(ctx, list[0].ID, "test")
+					_, err = e.Repository.RequestStop(ctx, list[0].ID, ports.By{Actor: "test"})
 				}
 				return n, err
 			})
@@ -276,7 +276,7 @@ func TestAStepOfUnknownOutcomeStaysUnknownThoughAStopIsRequested(t *testing.T) {
 			},
 		} {
 			request := func(c *core.StepContribution) {
-				_, err := e.Repository.RequestStop(context.WithoutCancel(t.Context()), c.Step.JobExecutionID, "test")
+				_, err := e.Repository.RequestStop(context.WithoutCancel(t.Context()), c.Step.JobExecutionID, ports.By{Actor: "test"})
 				require.NoError(t, err)
 				<-c.Stop
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -45,7 +46,7 @@ func (s *stopper) Observe(_ context.Context, e core.Event) {
 
 func (s *stopper) ask(id core.JobExecutionID) {
 	defer close(s.done)
-	_, err := s.Repository.RequestStop(context.Background(), id, "test")
+	_, err := s.Repository.RequestStop(context.Background(), id, ports.By{Actor: "test"})
 	s.stopped = err == nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/job"
@@ -30,8 +31,8 @@ type acts struct {
 
 type actRecords interface {
 	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
-	RequestStop(ctx context.Context, id core.JobExecutionID, actor string) (core.Answer, error)
-	Abandon(ctx context.Context, id core.JobExecutionID, actor string) error
+	RequestStop(ctx context.Context, id core.JobExecutionID, by ports.By) (core.Answer, error)
+	Abandon(ctx context.Context, id core.JobExecutionID, by ports.By) error
 	Recover(ctx context.Context, actor string, dead func(core.Owner) bool) ([]core.JobExecution, error)
 	Purge(ctx context.Context, filter ports.PurgeFilter, actor string) (ports.Purged, error)
 }
@@ -41,12 +42,13 @@ type actRecords interface {
 // here. With an error of Config.Notify, or a *NotEndedError, the request
 // stands.
 func (s *acts) Stop(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
-	e, _, err := s.StopAnswer(ctx, id)
+	e, _, err := s.StopAnswer(ctx, id, 0)
 	return e, err
 }
 
-// StopAnswer is Stop, and returns core.Applied or core.Duplicate.
-func (s *acts) StopAnswer(ctx context.Context, id core.JobExecutionID) (*Execution, core.Answer, error) {
+// StopAnswer is Stop, and returns core.Applied or core.Duplicate. An execution with another epoch
+// is refused (refusal.Moved); 0 means any.
+func (s *acts) StopAnswer(ctx context.Context, id core.JobExecutionID, epoch int64) (*Execution, core.Answer, error) {
 	e, err := s.judge.record(ctx, id)
 	if err != nil {
 		return nil, "", err
@@ -54,9 +56,12 @@ func (s *acts) StopAnswer(ctx context.Context, id core.JobExecutionID) (*Executi
 	if e.Status.IsOver() {
 		return s.view.execution(e), core.Rejected, s.nothingToStop(ctx, e)
 	}
-	answer, asking := s.records.RequestStop(ctx, id, s.actor.of(ctx))
+	answer, asking := s.records.RequestStop(ctx, id, s.actor.by(ctx, epoch))
 	if e, err = s.records.Execution(ctx, id); err != nil {
 		return nil, answer, errors.Join(asking, err)
+	}
+	if reasonOf(asking) == refusal.Moved {
+		return nil, core.Rejected, s.judge.moved(ctx, asking)
 	}
 	if asking != nil {
 		if e.Status.IsOver() { // it has just ended
@@ -130,12 +135,12 @@ func (s *acts) AwaitEnd(ctx context.Context, id core.JobExecutionID) (*Execution
 // Abandon gives up an execution that is STOPPING, STOPPED, FAILED or UNKNOWN,
 // and the newest of its instance, which will not be restarted.
 func (s *acts) Abandon(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
-	e, _, err := s.AbandonAnswer(ctx, id)
+	e, _, err := s.AbandonAnswer(ctx, id, 0)
 	return e, err
 }
 
-// AbandonAnswer is Abandon, and returns core.Applied or core.Duplicate.
-func (s *acts) AbandonAnswer(ctx context.Context, id core.JobExecutionID) (*Execution, core.Answer, error) {
+// AbandonAnswer is Abandon, and returns core.Applied or core.Duplicate. epoch is as in StopAnswer.
+func (s *acts) AbandonAnswer(ctx context.Context, id core.JobExecutionID, epoch int64) (*Execution, core.Answer, error) {
 	e, err := s.judge.record(ctx, id)
 	if err != nil {
 		return nil, "", err
@@ -144,16 +149,16 @@ func (s *acts) AbandonAnswer(ctx context.Context, id core.JobExecutionID) (*Exec
 	if e.Status == core.StatusAbandoned {
 		answer = core.Duplicate
 	}
-	e, err = s.abandon(ctx, e)
+	e, err = s.abandon(ctx, e, epoch)
 	if err != nil {
 		return nil, core.Rejected, err
 	}
 	return s.view.execution(e), answer, nil
 }
 
-func (s *acts) abandon(ctx context.Context, e *core.JobExecution) (*core.JobExecution, error) {
+func (s *acts) abandon(ctx context.Context, e *core.JobExecution, epoch int64) (*core.JobExecution, error) {
 	id := e.ID
-	if err := s.records.Abandon(ctx, id, s.actor.of(ctx)); err != nil {
+	if err := s.records.Abandon(ctx, id, s.actor.by(ctx, epoch)); err != nil {
 		return nil, s.notAbandoned(ctx, err, e)
 	}
 	after, err := s.records.Execution(ctx, id)
@@ -175,6 +180,8 @@ func (s *acts) notAbandoned(ctx context.Context, err error, e *core.JobExecution
 	var older *ports.NotNewestError
 	current := e.Status
 	switch {
+	case reasonOf(err) == refusal.Moved:
+		return s.judge.moved(ctx, err)
 	case errors.As(err, &older):
 		return s.judge.notNewest(ctx, older)
 	case errors.As(err, &moved):
@@ -338,8 +345,8 @@ func (s *acts) Acts(ctx context.Context, req ActsRequest) (ActPage, error) {
 		page.Next = list[limit-1].ID
 	}
 	for _, a := range list {
-		if a.Detail == "for "+a.Actor { // of a launch: the list already shows it
-			a.Detail = ""
+		if by := "for " + a.Actor; a.Verb == ports.VerbRun || a.Verb == ports.VerbRestart || a.Verb == ports.VerbRedrive {
+			a.Detail = strings.TrimPrefix(strings.TrimPrefix(a.Detail, by), ": ") // the list already shows the actor
 		}
 		page.Acts = append(page.Acts, ActView{a.ID, a.At.UTC(), a.Verb, a.Actor, a.JobName, a.Execution, a.Task, a.Detail})
 	}

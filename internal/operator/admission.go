@@ -29,6 +29,8 @@ func (s *admission) refused(ctx context.Context, err error, l *launch) error {
 	switch r.Reason { //nolint:exhaustive // a launch has no other
 	case "":
 		return err
+	case refusal.Moved:
+		return s.judge.moved(ctx, err)
 	case refusal.Complete:
 		complete, _ := errors.AsType[*ports.InstanceCompleteError](err)
 		other, failure := s.otherInstance(ctx, l.job, l.params, l.path)
@@ -73,6 +75,9 @@ func (s *admission) checkRestart(ctx context.Context, e *core.JobExecution, req 
 	}
 	newest, err := s.judge.newestAttempt(ctx, e)
 	if err != nil {
+		return err
+	}
+	if err := s.judge.unmoved(ctx, e.ID, req.Epoch, newest); err != nil {
 		return err
 	}
 	if newest.Execution.ID != e.ID {

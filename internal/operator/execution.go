@@ -18,9 +18,11 @@ type Execution struct {
 	ExitCode   string              `json:"exit,omitempty"`
 	Error      string              `json:"error,omitempty"`
 	// FailedStep is the first step that failed; set by List if requested.
-	FailedStep string     `json:"failed_step,omitempty"`
-	Attempt    int        `json:"attempt"`
-	Params     Parameters `json:"parameters"`
+	FailedStep string `json:"failed_step,omitempty"`
+	Attempt    int    `json:"attempt"`
+	// Epoch counts its owners: an act can be bound to it (rule OP14). A list has none.
+	Epoch  int64      `json:"epoch,omitempty"`
+	Params Parameters `json:"parameters"`
 
 	CreatedAt time.Time `json:"created,omitzero"`
 	StartedAt time.Time `json:"started,omitzero"`

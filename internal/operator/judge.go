@@ -181,3 +181,35 @@ func (s *judge) notNewest(ctx context.Context, refused *ports.NotNewestError) er
 	r.Actions = append(r.Actions, s.actionsFor(e, &newest)...)
 	return r
 }
+
+// unmoved refuses an act for another epoch of an execution, or one that is not the newest any more.
+func (s *judge) unmoved(ctx context.Context, id core.JobExecutionID, epoch int64, newest ports.NewestAttempt) error {
+	e := &newest.Execution
+	if epoch == 0 || e.ID == id && e.Epoch == epoch {
+		return nil
+	}
+	return s.moved(ctx, &ports.MovedError{Execution: id, Newest: e.ID, Status: e.Status, Epoch: e.Epoch})
+}
+
+func (s *judge) moved(ctx context.Context, err error) error {
+	moved, _ := errors.AsType[*ports.MovedError](err)
+	r := &Refusal{Reason: refusal.Moved, Execution: moved.Execution, Err: err, Now: &refusal.State{Execution: moved.Newest, Status: moved.Status, Epoch: moved.Epoch},
+		Actions: []Action{{Kind: refusal.ActShow, Execution: moved.Newest, Status: moved.Status}}}
+	e, err := s.records.Execution(ctx, moved.Newest)
+	if err != nil {
+		return errors.Join(r, err)
+	}
+	newest, err := s.newestAttempt(ctx, e)
+	if err != nil {
+		return errors.Join(r, err)
+	}
+	r.Actions = append(r.Actions, s.actionsFor(e, &newest)...)
+	return r
+}
+
+func boundTo(id core.JobExecutionID, epoch int64) *ports.Bound {
+	if epoch == 0 {
+		return nil
+	}
+	return &ports.Bound{Execution: id, Epoch: epoch}
+}

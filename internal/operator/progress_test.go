@@ -127,7 +127,7 @@ func TestProgressOfARunningJobIsMeasuredFromRefreshToRefresh(t *testing.T) {
 		r.gate <- struct{}{}
 		<-r.reached
 		clock = clock.Add(time.Second)
-		_, err = e.Repository.RequestStop(ctx, 2, "test")
+		_, err = e.Repository.RequestStop(ctx, 2, ports.By{Actor: "test"})
 		require.NoError(t, err)
 		records, err = m.Refresh(ctx)
 		require.NoError(t, err)

@@ -30,6 +30,7 @@ type reasonRow struct {
 func reasons() []reasonRow {
 	const conflict, wrong = http.StatusConflict, http.StatusUnprocessableEntity
 	return []reasonRow{
+		{refusal.Moved, asError[*ports.MovedError], exitFailed, 0, conflict},
 		{refusal.Complete, asError[*ports.InstanceCompleteError], exitRefused, exitFailed, conflict},
 		{refusal.Running, asError[*ports.AlreadyRunningError], exitRefused, 0, conflict},
 		{refusal.Exclusive, asError[*ports.ExclusiveError], exitRefused, 0, conflict},

@@ -39,6 +39,9 @@ func (s *redrives) redriveOf(ctx context.Context, req RedriveRequest) (*launch, 
 		return nil, &Refusal{Reason: refusal.Redrive, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, false)},
 			Err: fmt.Errorf("execution %d is itself a redrive: redrive the items that it skipped from execution %d", e.ID, e.RedriveOf)}
 	}
+	if err := s.unmoved(ctx, e, req.Epoch); err != nil {
+		return nil, err
+	}
 	d, err := s.redriveFile(ctx, req, e)
 	if err != nil {
 		return nil, err
@@ -61,9 +64,13 @@ func (s *redrives) redriveOf(ctx context.Context, req RedriveRequest) (*launch, 
 	if err != nil {
 		return nil, err
 	}
-	l := &launch{definition: d, hooks: req.Hooks, named: e, options: job.Options{Request: req.Key}}
-	if l.params, err = s.redriveParameters(ctx, req, plan, params); err != nil {
+	l := &launch{definition: d, hooks: req.Hooks, named: e, options: job.Options{Request: req.Key, Bound: boundTo(e.ID, req.Epoch)}}
+	var continued core.JobExecutionID
+	if l.params, continued, err = s.redriveParameters(ctx, req, plan, params); err != nil {
 		return nil, err
+	}
+	if b := l.options.Bound; b != nil {
+		b.Redrive = continued
 	}
 	if l.job, err = s.compileRedrive(ctx, d, e, plan, req.Hooks); err != nil {
 		return nil, err
@@ -119,6 +126,9 @@ func (s *redrives) planRedrive(ctx context.Context, req RedriveRequest) (*redriv
 		return &Refusal{Reason: reason, Execution: id, Err: err, Actions: actions}
 	}
 	plan, err := redrive.New(ctx, s.records, redrive.Request{Execution: id, Step: req.Step, Edited: req.Edited})
+	if moved := s.redrivenSince(ctx, req, err); moved != nil {
+		return nil, moved
+	}
 	var steps *redrive.StepsError
 	switch {
 	case errors.Is(err, redrive.ErrNothing):
@@ -153,6 +163,36 @@ func (s *redrives) planRedrive(ctx context.Context, req RedriveRequest) (*redriv
 	return plan, nil
 }
 
+func (s *redrives) unmoved(ctx context.Context, e *core.JobExecution, epoch int64) error {
+	if epoch == 0 {
+		return nil
+	}
+	newest, err := s.judge.newestAttempt(ctx, e)
+	if err != nil {
+		return err
+	}
+	return s.judge.unmoved(ctx, e.ID, epoch, newest)
+}
+
+// redrivenSince refuses items that the caller saw as left and another redrive has taken since.
+func (s *redrives) redrivenSince(ctx context.Context, req RedriveRequest, err error) error {
+	done, taken := errors.AsType[*redrive.DoneError](err)
+	if req.Epoch == 0 || !taken && !errors.Is(err, redrive.ErrNothing) {
+		return nil
+	}
+	newest, err := s.newestRedrive(ctx, req.Execution, func(step string) bool {
+		return req.Step == "" || overlaps(step, req.Step)
+	})
+	if err != nil || newest == nil || !taken && continues(newest, true) { // it has to publish its output
+		return err
+	}
+	moved := &ports.MovedError{Execution: req.Execution, Newest: newest.ID, Status: newest.Status, Epoch: newest.Epoch}
+	if taken {
+		return s.judge.moved(ctx, fmt.Errorf("%w: %w", moved, done))
+	}
+	return s.judge.moved(ctx, moved)
+}
+
 const maxNamedItems = 5
 
 // ItemsError means that none of the skipped items can be redriven as stored.
@@ -173,17 +213,17 @@ func (e *ItemsError) Unwrap() []error {
 
 // An incomplete redrive is continued: it may have rows in an unpublished file
 // (rule C12b).
-func (s *redrives) redriveParameters(ctx context.Context, req RedriveRequest, plan *redrive.Plan, params core.Parameters) (core.Parameters, error) {
+func (s *redrives) redriveParameters(ctx context.Context, req RedriveRequest, plan *redrive.Plan, params core.Parameters) (with core.Parameters, continued core.JobExecutionID, err error) {
 	newest, err := s.newestRedrive(ctx, plan.Execution, func(step string) bool { return overlaps(step, plan.Step) })
 	if err != nil {
-		return params, err
+		return params, 0, err
 	}
 	if newest != nil && continues(newest, true) {
 		again, err := withRedrive(params, plan.Execution, plan.Step, redriveNumber(newest.Params))
 		if err == nil && again.Key() == newest.Params.Key() {
-			return again, s.onlyDue(ctx, req, plan, newest)
+			return again, newest.ID, s.onlyDue(ctx, req, plan, newest)
 		}
-		return params, &Refusal{Reason: refusal.Redrive, Execution: plan.Execution,
+		return params, 0, &Refusal{Reason: refusal.Redrive, Execution: plan.Execution,
 			Err: fmt.Errorf("execution %d, a redrive of step %s, is %s: complete it with its own parameters before another redrive of these items, or abandon it",
 				newest.ID, redrivenStep(newest.Params), newest.Status),
 			Actions: []Action{{Kind: refusal.ActShow, Execution: newest.ID, Status: newest.Status}, s.judge.restartAction(newest, false), {Kind: refusal.ActAbandon, Execution: newest.ID}}}
@@ -194,9 +234,10 @@ func (s *redrives) redriveParameters(ctx context.Context, req RedriveRequest, pl
 		n += redriveNumber(same.Params)
 	}
 	if err != nil {
-		return params, err
+		return params, 0, err
 	}
-	return withRedrive(params, plan.Execution, plan.Step, n)
+	with, err = withRedrive(params, plan.Execution, plan.Step, n)
+	return with, 0, err
 }
 
 func overlaps(a, b string) bool {

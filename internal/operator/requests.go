@@ -54,6 +54,9 @@ type RunRequest struct {
 // RestartRequest requests another attempt of an execution's instance.
 type RestartRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
+	// Epoch: an execution that has another one, or is not the newest any more, is refused
+	// (refusal.Moved); 0 means any.
+	Epoch int64 `json:"epoch,omitempty"`
 	// If none is set, the one with which it was started.
 	Job     *model.Job     `json:"-"`
 	Checked *jobfile.File  `json:"-"`
@@ -86,6 +89,8 @@ type Edit = redrive.Edit
 // RedriveRequest requests to run skipped items through their step again.
 type RedriveRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
+	// Epoch is as in RestartRequest. With it, items that were redriven since are refusal.Moved, too.
+	Epoch int64 `json:"epoch,omitempty"`
 	// Step may be empty if only one has skipped items.
 	Step string `json:"step,omitempty"`
 	// Edited are items by the number of their skip: only these are redriven.

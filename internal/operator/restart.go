@@ -31,7 +31,7 @@ func (s *restarts) restartOf(ctx context.Context, req RestartRequest) (*launch, 
 		return nil, err
 	}
 	l := &launch{hooks: req.Hooks, named: e, options: job.Options{
-		FromStart: req.FromStart, From: req.From, IfComplete: req.IfComplete, AcceptChanges: req.AcceptChanges, Task: req.Task, On: req.On, Request: req.Key,
+		FromStart: req.FromStart, From: req.From, IfComplete: req.IfComplete, AcceptChanges: req.AcceptChanges, Task: req.Task, On: req.On, Request: req.Key, Bound: boundTo(e.ID, req.Epoch),
 	}}
 	if l.definition, err = s.jobs.ofExecution(ctx, req.source(), e, req.Hooks); err != nil {
 		return nil, err

@@ -114,7 +114,7 @@ func (s *runs) launch(ctx context.Context, l *launch) (*Running, error) {
 // First it ends an attempt of the instance that is parked with a requested
 // stop, if no worker has a partition of it.
 func (s *runs) start(ctx context.Context, l *launch) (*job.Running, error) {
-	l.options.Actor = s.actor.of(ctx)
+	l.options.Actor, l.options.Reason = s.actor.of(ctx), ports.ReasonOf(ctx)
 	launcher := s.launcher.With(l.options)
 	started, err := launcher.Start(ctx, l.job, l.params)
 	running, refused := errors.AsType[*ports.AlreadyRunningError](err)

@@ -154,4 +154,13 @@ func WithActor(ctx context.Context, actor string) context.Context {
 
 type actor string
 
+// WithReason sets the reason of an act for the audit.
+func WithReason(ctx context.Context, reason string) context.Context {
+	return ports.WithReason(ctx, reason)
+}
+
+func (a actor) by(ctx context.Context, epoch int64) ports.By {
+	return ports.By{Actor: a.of(ctx), Reason: ports.ReasonOf(ctx), Epoch: epoch}
+}
+
 func (a actor) of(ctx context.Context) string { return cmp.Or(ports.ActorOf(ctx), string(a)) }

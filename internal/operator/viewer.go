@@ -45,7 +45,7 @@ func (s *viewer) views(ctx context.Context, judged []ports.JudgedExecution) ([]E
 func (s *viewer) view(e *core.JobExecution, newest *ports.NewestAttempt) Execution {
 	return Execution{
 		ID: e.ID, InstanceID: e.InstanceID, JobName: e.JobName, Status: e.Status, ExitCode: e.ExitCode, Error: e.Error,
-		Attempt: e.Attempt, Params: Parameters{e.Params}, CreatedAt: utc(e.CreatedAt), StartedAt: utc(e.StartedAt), EndedAt: utc(e.EndedAt),
+		Attempt: e.Attempt, Epoch: e.Epoch, Params: Parameters{e.Params}, CreatedAt: utc(e.CreatedAt), StartedAt: utc(e.StartedAt), EndedAt: utc(e.EndedAt),
 		Duration: seconds(elapsed(e.StartedAt, e.EndedAt, s.judge.now())),
 		File:     e.Definition.Path, RedriveOf: e.RedriveOf, Parent: e.Parent, Gate: e.Gate, Actions: s.judge.actionsFor(e, newest), Owner: s.ownerOf(e, newest),
 	}

@@ -83,6 +83,23 @@ type Acts interface {
 	PurgeActs(ctx context.Context, age time.Duration, limit int) (int64, error)
 }
 
+// By is the actor of an act on an execution, and the state that the act is for.
+type By struct {
+	Actor, Reason string
+	// Epoch: an execution with another one refuses the act with a *MovedError; 0 means any.
+	Epoch int64
+}
+
+// Bound is the state that a launch is for (rule OP14).
+type Bound struct {
+	// Execution is the newest of its instance and has Epoch: the one that the launch follows or
+	// redrives.
+	Execution core.JobExecutionID
+	Epoch     int64
+	// Redrive is the newest execution of the redrive; 0 means that it has none.
+	Redrive core.JobExecutionID
+}
+
 type actorKey struct{}
 
 // WithActor names the actor of the work of ctx, for the audit.
@@ -94,4 +111,17 @@ func WithActor(ctx context.Context, actor string) context.Context {
 func ActorOf(ctx context.Context) string {
 	actor, _ := ctx.Value(actorKey{}).(string) //nolint:errcheck // absent is empty
 	return actor
+}
+
+type reasonKey struct{}
+
+// WithReason gives the actor's reason for the work of ctx, for the audit.
+func WithReason(ctx context.Context, reason string) context.Context {
+	return context.WithValue(ctx, reasonKey{}, reason)
+}
+
+// ReasonOf returns the reason of WithReason, or "".
+func ReasonOf(ctx context.Context) string {
+	reason, _ := ctx.Value(reasonKey{}).(string) //nolint:errcheck // absent is empty
+	return reason
 }

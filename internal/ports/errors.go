@@ -135,6 +135,23 @@ func (e *NotNewestError) Error() string {
 // Unwrap returns ErrNotMostRecent.
 func (e *NotNewestError) Unwrap() error { return ErrNotMostRecent }
 
+// MovedError refuses an act for a state that an execution no longer has (rule OP14).
+type MovedError struct {
+	Execution core.JobExecutionID
+	// Newest is Execution, a later attempt, or a redrive of its items; Status and Epoch are Newest's.
+	Newest core.JobExecutionID
+	Status core.Status
+	Epoch  int64
+}
+
+// Error names the new state.
+func (e *MovedError) Error() string {
+	if e.Newest == e.Execution {
+		return fmt.Sprintf("execution %d has changed since: it is %s, epoch %d", e.Execution, e.Status, e.Epoch)
+	}
+	return fmt.Sprintf("execution %d has changed since: execution %d (%s) followed", e.Execution, e.Newest, e.Status)
+}
+
 // ParameterError is an unknown, missing or forbidden parameter.
 type ParameterError struct {
 	Name string

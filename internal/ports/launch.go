@@ -47,6 +47,10 @@ type LaunchRequest struct {
 	From *LaunchFrom
 	// Actor requested the launch from the owner, for the audit; "" means the owner itself.
 	Actor string
+	// Reason is the actor's, for the audit.
+	Reason string
+	// Bound: the launch is refused with a *MovedError in another state; nil means in none.
+	Bound *Bound
 	// Request is the client request that the launch serves; zero means none. A *RequestStartedError if
 	// it has started an execution before.
 	Request RequestKey
@@ -106,5 +110,5 @@ type Launches interface {
 type Stops interface {
 	// RequestStop requests the owner of a running execution to stop, from any process, and with it the
 	// owners of the child jobs that it runs. The audit names the actor.
-	RequestStop(ctx context.Context, id core.JobExecutionID, actor string) (core.Answer, error)
+	RequestStop(ctx context.Context, id core.JobExecutionID, by By) (core.Answer, error)
 }

@@ -40,7 +40,7 @@ type Operations interface {
 	// Abandon moves an execution from STOPPING, STOPPED, FAILED or UNKNOWN to ABANDONED: its instance
 	// will not be restarted. In STOPPING it is taken from its owner. A running or completed execution
 	// is an *AlreadyRunningError or a *TransitionError, one with a later execution a *NotNewestError.
-	Abandon(ctx context.Context, id core.JobExecutionID, actor string) error
+	Abandon(ctx context.Context, id core.JobExecutionID, by By) error
 	// Recover ends executions with an expired lease, or with an owner that is dead according to dead,
 	// as a launch would, and unfinished steps of executions that are over. It returns the ended
 	// executions in their new state. Others are not touched.

@@ -66,6 +66,18 @@ type Refusal struct {
 // Error names the item.
 func (r Refusal) Error() string { return fmt.Sprintf("skipped item %d: %s", r.Item.ID, r.Reason) }
 
+// DoneError is a ports.ErrRedriven that names the item and the execution.
+type DoneError struct {
+	Item int64
+	By   core.JobExecutionID
+}
+
+func (e *DoneError) Error() string {
+	return fmt.Sprintf("skipped item %d: execution %d has redriven it", e.Item, e.By)
+}
+
+func (e *DoneError) Unwrap() error { return ports.ErrRedriven }
+
 // ErrNothing means that nothing is left to redrive.
 var ErrNothing = errors.New("no skipped items are left to redrive")
 
@@ -185,7 +197,7 @@ func (p *Plan) absent(ctx context.Context, id int64) (why, err error) {
 	case s.JobExecutionID != p.Execution:
 		return fmt.Errorf("skipped item %d: it belongs to execution %d", id, s.JobExecutionID), nil
 	case s.RedrivenBy != 0:
-		return fmt.Errorf("skipped item %d: execution %d has redriven it", id, s.RedrivenBy), nil
+		return &DoneError{id, s.RedrivenBy}, nil
 	}
 	return fmt.Errorf("skipped item %d: it belongs to step %s", id, s.Step), nil
 }

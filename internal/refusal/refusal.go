@@ -19,6 +19,8 @@ const (
 	NotFound Reason = "not_found"
 	// ports.ErrNoSuchJob.
 	NoSuchJob Reason = "no_such_job"
+	// Moved: *ports.MovedError.
+	Moved Reason = "moved"
 	// *ports.InstanceCompleteError.
 	Complete Reason = "complete"
 	// *ports.AlreadyRunningError.
@@ -76,6 +78,8 @@ type Refusal struct {
 	Reason Reason
 	// Execution is the one that the caller named, or 0.
 	Execution core.JobExecutionID
+	// Now is the state after Reason Moved, or nil.
+	Now *State
 	// Last is the execution that a changed file is compared with.
 	Last core.JobExecutionID
 	Err  error
@@ -91,17 +95,26 @@ func (r *Refusal) Error() string { return r.Err.Error() }
 
 func (r *Refusal) Unwrap() error { return r.Err }
 
+// State is the state of an execution that has changed: its own, that of a later attempt, or of a
+// redrive of its items.
+type State struct {
+	Execution core.JobExecutionID `json:"execution"`
+	Status    core.Status         `json:"status"`
+	Epoch     int64               `json:"epoch"`
+}
+
 // MarshalJSON writes the message in place of the cause.
 func (r *Refusal) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Reason    Reason              `json:"reason"`
 		Message   string              `json:"message"`
 		Execution core.JobExecutionID `json:"execution,omitempty"`
+		Now       *State              `json:"now,omitempty"`
 		Last      core.JobExecutionID `json:"last,omitempty"`
 		Details   []string            `json:"details,omitempty"`
 		Diff      string              `json:"diff,omitempty"`
 		Actions   []Action            `json:"actions,omitempty"`
-	}{r.Reason, r.Err.Error(), r.Execution, r.Last, r.Details, r.Diff, r.Actions})
+	}{r.Reason, r.Err.Error(), r.Execution, r.Now, r.Last, r.Details, r.Diff, r.Actions})
 }
 
 // ActionKind is the kind of an Action.

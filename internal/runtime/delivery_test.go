@@ -107,7 +107,7 @@ func TestAStopOfAParkedExecutionDeliversItsContinuation(t *testing.T) {
 	p, _ := withRiver(t, 2)
 	taken, err := p.Repository.AssignPartition(t.Context(), ports.AssignRequest{Owner: core.Owner{Host: "w", PID: 1}, Lease: time.Hour})
 	require.NoError(t, err)
-	_, err = p.Repository.RequestStop(t.Context(), p.exec.ID, "test")
+	_, err = p.Repository.RequestStop(t.Context(), p.exec.ID, ports.By{Actor: "test"})
 	require.NoError(t, err)
 	require.Zero(t, p.delivered(engine.Resume), "a worker has a part")
 	ref := ports.StepRef{ID: taken.Step.ID, Owner: taken.Step.Owner, Epoch: taken.Step.Epoch}
@@ -125,7 +125,7 @@ func TestAStopOfAParkedExecutionDeliversItsContinuation(t *testing.T) {
 	require.Equal(t, core.StatusStopped, p.status())
 
 	none, _ := withRiver(t, 2)
-	_, err = none.Repository.RequestStop(t.Context(), none.exec.ID, "test")
+	_, err = none.Repository.RequestStop(t.Context(), none.exec.ID, ports.By{Actor: "test"})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, none.delivered(engine.Resume), "no worker had a part")
 }
@@ -173,7 +173,7 @@ func TestTheLeaderDeliversWhatWasLost(t *testing.T) {
 
 	p.Exec("UPDATE surfin_step_execution SET lease_until = now() WHERE lease_until IS NOT NULL")
 	require.NoError(t, p.Repository.ReleasePartition(t.Context(), ports.StepRef{ID: again.Step.ID, Owner: worker, Epoch: again.Step.Epoch}, ""))
-	_, err = p.Repository.RequestStop(t.Context(), p.exec.ID, "test")
+	_, err = p.Repository.RequestStop(t.Context(), p.exec.ID, ports.By{Actor: "test"})
 	require.NoError(t, err)
 	p.Exec("DELETE FROM surfin_river.river_job WHERE args->>'work' LIKE 'resume/%'")
 	sweep()

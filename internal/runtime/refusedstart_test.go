@@ -48,7 +48,7 @@ func TestAWorkerDropsTheDeliveryOfATaskThatMayNotStart(t *testing.T) {
 		epoch, err := o.repo.AssignPlaced(o.Context(), ports.Placed{Kind: ports.PlacedTask, ID: id, Epoch: 1}, "a", leader)
 		require.NoError(o, err)
 		require.NotZero(o, epoch)
-		_, err = executions.RequestStop(o.Context(), ref.ID, "test")
+		_, err = executions.RequestStop(o.Context(), ref.ID, ports.By{Actor: "test"})
 		require.NoError(o, err)
 
 		e := &oneDelivery{o.engine(), engine.Delivery{Kind: engine.Task, ID: id, Epoch: epoch, Queue: runtime.QueueOf("a")}, make(chan engine.Answer, 1)}

@@ -115,7 +115,7 @@ func poisonPartFails(b *bench) {
 func lostPartIsStopped(b *bench) {
 	ref, manager, _ := b.parked(1)
 	a := b.assign("w")
-	_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
+	_, err := b.repo.RequestStop(b.ctx, ref.ID, ports.By{Actor: "test"})
 	require.NoError(b, err)
 	b.lost(a)
 	require.Nil(b, b.assign("x"))
@@ -144,7 +144,7 @@ func partReleasedAfterStopEnds(b *bench) {
 	for _, byWorker := range []bool{true, false} {
 		ref, manager, _ := b.parked(1)
 		a := b.assign("w")
-		_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
+		_, err := b.repo.RequestStop(b.ctx, ref.ID, ports.By{Actor: "test"})
 		require.NoError(b, err)
 		require.NoError(b, b.repo.ReleasePartition(b.ctx, stepRef(a.Step), ""))
 		if byWorker {

@@ -98,7 +98,7 @@ func checkpointIsGuarded(b *bench) {
 func checkpointSurvivesStop(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
-	_, err := b.other().RequestStop(b.ctx, ref.ID, "test")
+	_, err := b.other().RequestStop(b.ctx, ref.ID, ports.By{Actor: "test"})
 	require.NoError(b, err)
 	require.NoError(b, b.checkpoint(step, ports.Checkpoint{Position: item.Position(`1`)}))
 }
@@ -110,7 +110,7 @@ func checkpointTellsStop(b *bench) {
 	c := ports.Checkpoint{OnStop: func() { told++ }}
 	require.NoError(b, b.checkpoint(step, c))
 	require.Zero(b, told)
-	_, err := b.other().RequestStop(b.ctx, ref.ID, "test")
+	_, err := b.other().RequestStop(b.ctx, ref.ID, ports.By{Actor: "test"})
 	require.NoError(b, err)
 	require.NoError(b, b.checkpoint(step, c))
 	require.Equal(b, 1, told)

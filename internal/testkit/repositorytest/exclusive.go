@@ -62,10 +62,10 @@ func keyIsFree(b *bench) {
 			b.change(jobRef(e), ports.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
 		},
 		func(e *core.JobExecution) { // a stop was requested, then it was abandoned
-			_, err := b.repo.RequestStop(b.ctx, e.ID, "test")
+			_, err := b.repo.RequestStop(b.ctx, e.ID, ports.By{Actor: "test"})
 			require.NoError(b, err)
 			b.excluded(b.keyed("c", 100, core.ExclusiveJob))
-			require.NoError(b, b.repo.Abandon(b.ctx, e.ID, "op"))
+			require.NoError(b, b.repo.Abandon(b.ctx, e.ID, ports.By{Actor: "op"}))
 		},
 		func(*core.JobExecution) {
 			ended, err := b.repo.Recover(b.ctx, "op", dead)

@@ -122,7 +122,7 @@ func childSeesStop(b *bench) {
 		}
 		inserts++
 		go func() {
-			_, err := other.RequestStop(b.ctx, parent.ID, "test")
+			_, err := other.RequestStop(b.ctx, parent.ID, ports.By{Actor: "test"})
 			asked <- err
 		}()
 		select {

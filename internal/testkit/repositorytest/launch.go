@@ -128,7 +128,7 @@ func runningIsRefused(b *bench) {
 		}, *running)
 	}
 	refused(b)
-	_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
+	_, err := b.repo.RequestStop(b.ctx, ref.ID, ports.By{Actor: "test"})
 	require.NoError(b, err)
 	refused(b)
 	require.Equal(b, 1, b.count("%sjob_execution"))
@@ -157,7 +157,7 @@ func attemptsAgain(b *bench) {
 	require.False(b, second.Context.Changed())
 	require.Equal(b, second, b.execution(second.ID))
 
-	_, err = b.repo.RequestStop(b.ctx, second.ID, "test")
+	_, err = b.repo.RequestStop(b.ctx, second.ID, ports.By{Actor: "test"})
 	require.NoError(b, err)
 	b.change(jobRef(second), ports.JobChange{To: core.StatusStopped, ExitCode: core.ExitStopped})
 	require.Equal(b, 3, b.launch("c", 1).Attempt)

@@ -43,7 +43,7 @@ func heartbeatExtends(b *bench) {
 
 func heartbeatTellsStop(b *bench) {
 	exec, ref := b.started("a", 1)
-	answer, err := b.other().RequestStop(b.ctx, exec.ID, "test")
+	answer, err := b.other().RequestStop(b.ctx, exec.ID, ports.By{Actor: "test"})
 	require.NoError(b, err)
 	require.Equal(b, core.Applied, answer)
 	stop, err := b.repo.Heartbeat(b.ctx, ref, time.Hour)
@@ -75,7 +75,7 @@ func stopInEveryState(b *bench) {
 	for _, status := range statuses() {
 		b.force("job_execution", int64(exec.ID), status)
 		b.events.take()
-		answer, err := b.repo.RequestStop(b.ctx, exec.ID, "test")
+		answer, err := b.repo.RequestStop(b.ctx, exec.ID, ports.By{Actor: "test"})
 		seen := legal(ports.MoveRequestStop, status)
 		require.Equal(b, []core.Transitioned{{
 			Machine: "job execution", Move: ports.MoveRequestStop, ID: int64(exec.ID), To: core.StatusStopping, Current: status, Answer: seen, Trigger: "request stop",
@@ -91,7 +91,7 @@ func stopInEveryState(b *bench) {
 			require.NoError(b, err, status)
 		}
 	}
-	answer, err := b.repo.RequestStop(b.ctx, exec.ID+1, "test")
+	answer, err := b.repo.RequestStop(b.ctx, exec.ID+1, ports.By{Actor: "test"})
 	require.Equal(b, core.Rejected, answer)
 	require.ErrorIs(b, err, core.ErrNotFound)
 }
@@ -109,7 +109,7 @@ func stopOfChildren(b *bench) {
 	running, over, other := child(1, parent.ID), child(2, parent.ID), child(3, b.launch("a", 2).ID)
 	grandchild := child(4, running.ID)
 	b.change(jobRef(over), ports.JobChange{To: core.StatusFailed})
-	_, err := b.other().RequestStop(b.ctx, parent.ID, "test")
+	_, err := b.other().RequestStop(b.ctx, parent.ID, ports.By{Actor: "test"})
 	require.NoError(b, err)
 	late := child(5, parent.ID)
 	for id, want := range map[core.JobExecutionID]bool{
@@ -124,13 +124,13 @@ func ownerFinishesStopping(b *bench) {
 	for day, end := range []core.Status{core.StatusStopped, core.StatusCompleted, core.StatusFailed, core.StatusUnknown} {
 		_, ref := b.started("a", int64(day))
 		_, step := b.step(ref, "one", nil)
-		_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
+		_, err := b.repo.RequestStop(b.ctx, ref.ID, ports.By{Actor: "test"})
 		require.NoError(b, err)
 		b.end(step, ports.StepChange{To: core.StatusStopped})
 		b.change(ref, ports.JobChange{To: end})
 	}
 	exec := b.launch("a", 99)
-	_, err := b.repo.RequestStop(b.ctx, exec.ID, "test")
+	_, err := b.repo.RequestStop(b.ctx, exec.ID, ports.By{Actor: "test"})
 	require.NoError(b, err)
 	answer, err := b.repo.ChangeJob(b.ctx, jobRef(exec), ports.JobChange{To: core.StatusStarted})
 	require.Equal(b, core.Rejected, answer)

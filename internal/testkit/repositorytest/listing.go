@@ -297,7 +297,7 @@ func (b *bench) lookupsUseIndexes(w *watched) {
 		{"execution", func() error { _, err := b.repo.Execution(b.ctx, 77); return err }},
 		{"launch", func() error { _, err := b.repo.Launch(b.ctx, b.request("a", 1)); return err }},
 		{"recover", func() error { _, err := b.repo.Recover(b.ctx, operator, nil); return err }},
-		{"abandon", func() error { return b.repo.Abandon(b.ctx, 20, operator) }},
+		{"abandon", func() error { return b.repo.Abandon(b.ctx, 20, ports.By{Actor: operator}) }},
 		{"purge", func() error {
 			_, err := b.repo.Purge(b.ctx, ports.PurgeFilter{EndedBefore: old, KeepLast: 5}, operator)
 			return err

@@ -19,6 +19,7 @@ func operationTests() []test {
 	return []test{
 		{"only the newest attempt is abandoned", abandonsTheNewestOnly},
 		{"an execution is abandoned where it waits, and refused where it runs or completed", abandonInEveryState},
+		{"an act for an earlier state is refused", actsOfEarlierStates},
 		{"an execution that does not stop is taken from its owner when it is abandoned", abandonTakesFromOwner},
 		{"an abandoned owner's chunk rolls back with its rows", abandonedChunkRollsBack},
 		{"a chunk that is just committing is part of what is abandoned", abandonWaitsForChunk},
@@ -46,20 +47,20 @@ func (b *bench) ended(name string, day int64, to core.Status) *core.JobExecution
 func abandonsTheNewestOnly(b *bench) {
 	older := b.ended("a", 1, core.StatusFailed)
 	newest, ref := b.started("a", 1)
-	err := b.repo.Abandon(b.ctx, older.ID, operator)
+	err := b.repo.Abandon(b.ctx, older.ID, ports.By{Actor: operator})
 	var refused *ports.NotNewestError
 	require.ErrorAs(b, err, &refused)
 	require.ErrorIs(b, err, ports.ErrNotMostRecent)
 	require.Equal(b, &ports.NotNewestError{JobName: "load", Execution: older.ID, Newest: newest.ID, Status: core.StatusStarted}, refused)
 	require.Equal(b, older, b.execution(older.ID))
 	b.change(ref, ports.JobChange{To: core.StatusFailed})
-	require.NoError(b, b.repo.Abandon(b.ctx, newest.ID, operator))
+	require.NoError(b, b.repo.Abandon(b.ctx, newest.ID, ports.By{Actor: operator}))
 
 	repos := []ports.Repository{b.repo, b.other()}
 	for day := range int64(5) {
 		last := b.ended("a", 10+day, core.StatusFailed)
 		abandoned := make(chan error, 1)
-		go func() { abandoned <- repos[1].Abandon(b.ctx, last.ID, operator) }()
+		go func() { abandoned <- repos[1].Abandon(b.ctx, last.ID, ports.By{Actor: operator}) }()
 		launched, err := repos[0].Launch(b.ctx, b.request("a", 10+day))
 		if refused := <-abandoned; refused == nil {
 			require.ErrorIs(b, err, ports.ErrAbandoned)
@@ -79,7 +80,7 @@ func abandonInEveryState(b *bench) {
 		b.force("job_execution", int64(exec.ID), status)
 		b.force("step_execution", int64(step.ID), core.StatusStarted)
 		before := b.execution(exec.ID)
-		err := b.repo.Abandon(b.ctx, exec.ID, operator)
+		err := b.repo.Abandon(b.ctx, exec.ID, ports.By{Actor: operator})
 		after := b.execution(exec.ID)
 		if slices.Contains([]core.Status{core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusCompleted}, status) {
 			var running *ports.AlreadyRunningError
@@ -109,7 +110,7 @@ func abandonInEveryState(b *bench) {
 		require.Equal(b, before.Epoch+taken, after.Epoch, status)
 	}
 	require.Equal(b, 4, b.count("%saudit WHERE act = 'abandon' AND actor = 'ada@host' AND step_execution_id = 0"))
-	require.ErrorIs(b, b.repo.Abandon(b.ctx, 99, operator), core.ErrNotFound)
+	require.ErrorIs(b, b.repo.Abandon(b.ctx, 99, ports.By{Actor: operator}), core.ErrNotFound)
 	_, err := b.repo.Launch(b.ctx, b.request("b", 1))
 	require.ErrorIs(b, err, ports.ErrAbandoned)
 }
@@ -117,10 +118,10 @@ func abandonInEveryState(b *bench) {
 func abandonTakesFromOwner(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
-	_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
+	_, err := b.repo.RequestStop(b.ctx, ref.ID, ports.By{Actor: "test"})
 	require.NoError(b, err)
 	b.events.take()
-	require.NoError(b, b.repo.Abandon(b.ctx, ref.ID, operator))
+	require.NoError(b, b.repo.Abandon(b.ctx, ref.ID, ports.By{Actor: operator}))
 	require.Equal(b, []core.Transitioned{
 		{Machine: "job execution", Move: "abandon", ID: int64(ref.ID), To: core.StatusAbandoned, Current: core.StatusStopping, Answer: core.Applied, Trigger: "abandon"},
 		{Machine: "step execution", Move: "end_with_job", ID: int64(step.ID), To: core.StatusFailed, Current: core.StatusStarted, Answer: core.Applied, Trigger: "abandon"},
@@ -149,7 +150,7 @@ func (b *bench) stopping() (ports.JobRef, ports.StepRef) {
 	b.exec("CREATE TABLE business (id bigint) -- %s")
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
-	_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
+	_, err := b.repo.RequestStop(b.ctx, ref.ID, ports.By{Actor: "test"})
 	require.NoError(b, err)
 	return ref, step
 }
@@ -157,7 +158,7 @@ func (b *bench) stopping() (ports.JobRef, ports.StepRef) {
 func abandonedChunkRollsBack(b *bench) {
 	ref, step := b.stopping()
 	other := b.other()
-	abandon := func() { require.NoError(b, other.Abandon(b.ctx, ref.ID, operator)) }
+	abandon := func() { require.NoError(b, other.Abandon(b.ctx, ref.ID, ports.By{Actor: operator})) }
 	between := abandon
 	if b.db.SingleWriter() { // no one else can abandon during the only writer's transaction
 		abandon()
@@ -175,7 +176,7 @@ func abandonWaitsForChunk(b *bench) {
 	err := b.chunk(step, func() {}, func() { // the row is locked, and not yet committed
 		go func() {
 			defer close(t.done)
-			t.err = other.Abandon(b.ctx, ref.ID, operator)
+			t.err = other.Abandon(b.ctx, ref.ID, ports.By{Actor: operator})
 		}()
 		t.blocked(b)
 	})
@@ -197,7 +198,7 @@ func oneAbandons(b *bench) {
 	errs := make([]error, racers)
 	var group sync.WaitGroup
 	for i := range racers {
-		group.Go(func() { errs[i] = repos[i%len(repos)].Abandon(b.ctx, ref.ID, operator) })
+		group.Go(func() { errs[i] = repos[i%len(repos)].Abandon(b.ctx, ref.ID, ports.By{Actor: operator}) })
 	}
 	group.Wait()
 	require.NoError(b, errors.Join(errs...))
@@ -213,7 +214,7 @@ func recoverEndsLost(b *bench) {
 	require.NoError(b, b.checkpoint(open, ports.Checkpoint{Counters: core.Counters{Read: 4}, Position: item.Position(`4`)}))
 	crashed := b.launch("crashed", 3)
 	stopping, ref := b.started("crashed", 4)
-	_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
+	_, err := b.repo.RequestStop(b.ctx, ref.ID, ports.By{Actor: "test"})
 	require.NoError(b, err)
 	over := b.ended("crashed", 5, core.StatusStopped)
 	b.exec("UPDATE %sjob_execution SET lease_until = created_at WHERE id = "+b.db.Dialect().Placeholder(1), int64(expired.ID))
@@ -414,7 +415,7 @@ func auditIsListed(b *bench) {
 	_, step := b.step(ref, "load", nil)
 	b.end(step, ports.StepChange{To: core.StatusFailed, Error: "no file"})
 	b.change(ref, ports.JobChange{To: core.StatusFailed})
-	require.NoError(b, b.repo.Abandon(b.ctx, exec.ID, operator))
+	require.NoError(b, b.repo.Abandon(b.ctx, exec.ID, ports.By{Actor: operator}))
 	b.launch("b", 2)
 	list, err := b.repo.Audit(b.ctx, exec.ID)
 	require.NoError(b, err)
@@ -437,4 +438,56 @@ func auditIsListed(b *bench) {
 	none, err := b.repo.Audit(b.ctx, 99)
 	require.NoError(b, err)
 	require.Empty(b, none)
+}
+
+func actsOfEarlierStates(b *bench) {
+	failed := b.ended("a", 1, core.StatusFailed)
+	moved := func(err error, newest core.JobExecutionID, status core.Status, epoch int64) {
+		b.Helper()
+		var m *ports.MovedError
+		require.ErrorAs(b, err, &m)
+		require.Equal(b, &ports.MovedError{Execution: failed.ID, Newest: newest, Status: status, Epoch: epoch}, m)
+	}
+	for _, epoch := range []int64{failed.Epoch - 1, failed.Epoch + 1} {
+		req := b.request("a", 1)
+		req.Bound = &ports.Bound{Execution: failed.ID, Epoch: epoch}
+		_, err := b.repo.Launch(b.ctx, req)
+		moved(err, failed.ID, core.StatusFailed, failed.Epoch)
+	}
+	moved(b.repo.Abandon(b.ctx, failed.ID, ports.By{Actor: operator, Epoch: failed.Epoch + 1}), failed.ID, core.StatusFailed, failed.Epoch)
+
+	repos := []ports.Repository{b.repo, b.other()}
+	const racers = 6
+	errs := make([]error, racers)
+	var group sync.WaitGroup
+	for i := range racers {
+		group.Go(func() {
+			req := b.request("a", 1)
+			req.Bound = &ports.Bound{Execution: failed.ID, Epoch: failed.Epoch}
+			_, errs[i] = repos[i%len(repos)].Launch(b.ctx, req)
+		})
+	}
+	group.Wait()
+	last, err := b.repo.LastExecution(b.ctx, "load", failed.Params.Key())
+	require.NoError(b, err)
+	require.Equal(b, 2, last.Attempt)
+	launched := 0
+	for _, err := range errs {
+		if err == nil {
+			launched++
+			continue
+		}
+		moved(err, last.ID, core.StatusStarting, last.Epoch)
+	}
+	require.Equal(b, 1, launched)
+
+	failed = last
+	_, err = b.repo.RequestStop(b.ctx, last.ID, ports.By{Actor: operator, Epoch: last.Epoch + 1})
+	moved(err, last.ID, core.StatusStarting, last.Epoch)
+	answer, err := b.repo.RequestStop(b.ctx, last.ID, ports.By{Actor: operator, Epoch: last.Epoch, Reason: "too late"})
+	require.NoError(b, err)
+	require.Equal(b, core.Applied, answer)
+	require.Equal(b, 1, b.count("%saudit WHERE verb = 'stop' AND detail = 'too late'"))
+	require.NoError(b, b.repo.Abandon(b.ctx, last.ID, ports.By{Actor: operator, Epoch: last.Epoch, Reason: "it hangs"}))
+	require.Equal(b, 1, b.count("%saudit WHERE verb = 'abandon' AND detail = 'it hangs'"))
 }

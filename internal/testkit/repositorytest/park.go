@@ -110,7 +110,7 @@ func parkAndResume(b *bench) {
 func parkRacesStop(b *bench) {
 	ref, manager, _ := b.managed(3, true)
 	taken := b.assign("w")
-	_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
+	_, err := b.repo.RequestStop(b.ctx, ref.ID, ports.By{Actor: "test"})
 	require.NoError(b, err)
 	answer, err := b.repo.Park(b.ctx, ref, ports.Parking{})
 	require.Equal(b, core.Rejected, answer)
@@ -141,10 +141,10 @@ func stopOfParked(b *bench) {
 		for range taken {
 			assigned = append(assigned, b.assign("w"))
 		}
-		answer, err := b.other().RequestStop(b.ctx, ref.ID, "test")
+		answer, err := b.other().RequestStop(b.ctx, ref.ID, ports.By{Actor: "test"})
 		require.NoError(b, err)
 		require.Equal(b, core.Applied, answer)
-		answer, err = b.other().RequestStop(b.ctx, ref.ID, "test")
+		answer, err = b.other().RequestStop(b.ctx, ref.ID, ports.By{Actor: "test"})
 		require.NoError(b, err)
 		require.Equal(b, core.Duplicate, answer)
 		require.Equal(b, core.StatusStopping, b.execution(ref.ID).Status)
@@ -159,7 +159,7 @@ func stopOfParked(b *bench) {
 		resumed, err := b.resume("b", ref.ID)
 		require.NoError(b, err)
 		require.Equal(b, core.StatusStopping, resumed.Execution.Status)
-		answer, err = b.repo.RequestStop(b.ctx, ref.ID, "test")
+		answer, err = b.repo.RequestStop(b.ctx, ref.ID, ports.By{Actor: "test"})
 		require.NoError(b, err)
 		require.Equal(b, core.Duplicate, answer)
 		b.change(jobRef(resumed.Execution), ports.JobChange{To: core.StatusStopped})
@@ -178,7 +178,7 @@ func lostPartsAreStopped(b *bench) {
 	var waits *core.TransitionError
 	require.ErrorAs(b, resume(), &waits)
 	require.EqualValues(b, 3, b.open(manager), "no stop was requested")
-	_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
+	_, err := b.repo.RequestStop(b.ctx, ref.ID, ports.By{Actor: "test"})
 	require.NoError(b, err)
 	require.ErrorAs(b, resume(), &waits)
 	require.EqualValues(b, 1, b.open(manager), "one has a worker")

@@ -165,7 +165,7 @@ func nothingStartsAfterStop(b *bench) {
 	require.NoError(b, b.repo.BeginStep(b.ctx, stepRef(planned[0])))
 	onWorkers, err := b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Step: "remote", Manager: manager, Parts: parts[:1], ForWorkers: true})
 	require.NoError(b, err)
-	_, err = b.repo.RequestStop(b.ctx, exec.ID, "test")
+	_, err = b.repo.RequestStop(b.ctx, exec.ID, ports.By{Actor: "test"})
 	require.NoError(b, err)
 
 	b.events.take()
@@ -199,7 +199,7 @@ func nothingStartsAfterStop(b *bench) {
 	child, err = b.repo.Launch(b.ctx, request)
 	require.NoError(b, err)
 	require.False(b, child.Execution.StopRequested)
-	_, err = b.repo.RequestStop(b.ctx, exec.ID, "test")
+	_, err = b.repo.RequestStop(b.ctx, exec.ID, ports.By{Actor: "test"})
 	require.NoError(b, err)
 	require.False(b, b.execution(child.Execution.ID).StopRequested, "a repeated request leaves it alone, too")
 }

@@ -149,9 +149,9 @@ func (b *bench) act(repo ports.Repository, random *rand.Rand) error {
 	id := list[random.IntN(len(list))].ID
 	switch random.IntN(80) {
 	case 0:
-		_, err = repo.RequestStop(b.ctx, id, "test")
+		_, err = repo.RequestStop(b.ctx, id, ports.By{Actor: "test"})
 	case 1:
-		if err = repo.Abandon(b.ctx, id, operator); err == nil {
+		if err = repo.Abandon(b.ctx, id, ports.By{Actor: operator}); err == nil {
 			return nil
 		}
 	case 2:

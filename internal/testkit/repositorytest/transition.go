@@ -136,7 +136,7 @@ func finalStatusClearsActive(b *bench) {
 		_, ref := b.started("a", int64(day))
 		require.Equal(b, 1, b.count("%sjob_execution WHERE active = 1"))
 		if end == core.StatusAbandoned {
-			_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
+			_, err := b.repo.RequestStop(b.ctx, ref.ID, ports.By{Actor: "test"})
 			require.NoError(b, err)
 			require.Equal(b, 1, b.count("%sjob_execution WHERE active = 1"))
 		}

@@ -341,7 +341,7 @@ func TestAStopThrowsAwayWhatWasReadAhead(t *testing.T) {
 				}
 				asked = true
 				id := e.Ints("select max(id) from surfin_job_execution")[0]
-				_, err := e.Repository.RequestStop(t.Context(), core.JobExecutionID(id), "test")
+				_, err := e.Repository.RequestStop(t.Context(), core.JobExecutionID(id), ports.By{Actor: "test"})
 				return err
 			}}
 		}

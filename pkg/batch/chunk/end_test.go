@@ -44,7 +44,7 @@ func TestACommitThatSeesTheRequestToStopIsTheLast(t *testing.T) {
 		e.Exec("create table out(id bigint)")
 		exec := e.Run(load(e, &onRead{numbers: numbers{n: 100}, at: 13, call: func(ctx context.Context) error {
 			id := e.Ints("select max(id) from surfin_job_execution")[0]
-			_, err := e.Repository.RequestStop(ctx, core.JobExecutionID(id), "test")
+			_, err := e.Repository.RequestStop(ctx, core.JobExecutionID(id), ports.By{Actor: "test"})
 			return err
 		}}, same, nil))
 		require.Equal(t, core.StatusStopped, exec.Status, exec.Error)

@@ -87,7 +87,7 @@ func TestTheEndOfAChildAnnouncesItsParkedParent(t *testing.T) {
 		},
 		"it is stopped before it begins": func(f *family) error {
 			require.NoError(f, f.park())
-			_, err := f.repo.RequestStop(f.Context(), f.child.ID, "test")
+			_, err := f.repo.RequestStop(f.Context(), f.child.ID, ports.By{Actor: "test"})
 			return err
 		},
 	}
@@ -115,7 +115,7 @@ func TestAbandoningAParentReachesItsChildren(t *testing.T) {
 			}
 			_, err := f.repo.ChangeJob(t.Context(), f.parent, ports.JobChange{To: core.StatusFailed})
 			require.NoError(t, err)
-			require.NoError(t, f.repo.Abandon(t.Context(), f.parent.ID, "me"))
+			require.NoError(t, f.repo.Abandon(t.Context(), f.parent.ID, ports.By{Actor: "me"}))
 			child, err := f.repo.Execution(t.Context(), f.child.ID)
 			require.NoError(t, err)
 			require.Equal(t, []any{status, true}, []any{child.Status, child.StopRequested}, name)

@@ -42,7 +42,7 @@ func TestAStopIsHeardWhenTheRepositoryIsTold(t *testing.T) {
 		require.NoError(c, c.commit(a, 1, p))
 		require.NoError(c, a.SyncHistory(c.Context(), nil))
 		require.Zero(c, told)
-		_, err := c.repo.RequestStop(c.Context(), a.Data.Job.ID, "test")
+		_, err := c.repo.RequestStop(c.Context(), a.Data.Job.ID, ports.By{Actor: "test"})
 		require.NoError(c, err)
 		require.NoError(c, c.commit(a, 2, p))
 		require.Zero(c, told, "the database of the data does not know")

@@ -85,6 +85,9 @@ func (r *launches) refuseRunning(ctx context.Context, req ports.LaunchRequest) e
 	if err != nil {
 		return fmt.Errorf("launch job %s: %w", req.JobName, err)
 	}
+	if err := movedSince(req, last); err != nil {
+		return err
+	}
 	if last != nil && !last.Row.Status.IsOver() {
 		exec, err := last.Row.record()
 		if err != nil {
@@ -113,6 +116,9 @@ type launch struct {
 
 func (l *launch) run(ctx context.Context, notes *ledger) error {
 	l.ledger = notes
+	if err := l.holdRedriven(ctx); err != nil {
+		return err
+	}
 	if err := l.lockInstance(ctx); err != nil {
 		return err
 	}
@@ -120,6 +126,9 @@ func (l *launch) run(ctx context.Context, notes *ledger) error {
 		return err
 	}
 	if l.attempts == 1 { // the instance is new
+		if err := movedSince(l.req, nil); err != nil {
+			return &refusalError{err}
+		}
 		return l.begin(ctx)
 	}
 	last, err := l.last(ctx)
@@ -138,6 +147,9 @@ func (l *launch) run(ctx context.Context, notes *ledger) error {
 			l.launched.Execution, err = &previous, errLaunchedBefore
 		}
 		return err
+	}
+	if err := movedSince(l.req, last); err != nil {
+		return &refusalError{err}
 	}
 	l.launched.Previous = &previous
 	if err := l.admit(ctx, last); err != nil || l.refused != nil {

@@ -13,9 +13,16 @@ import (
 func (l *launch) noteLaunch(row *jobExecution) {
 	launched := audit{JobExecutionID: row.ID, Epoch: row.Epoch}
 	if by := l.req.Actor; by != "" {
-		launched.Verb, launched.Person, launched.JobName, launched.Detail = l.verb(), storable(by), l.req.JobName, storable("for "+by)
+		launched.Verb, launched.Person, launched.JobName, launched.Detail = l.verb(), storable(by), l.req.JobName, storable(l.repo.store.mask("for "+by+l.because()))
 	}
 	l.ledger.note(jobMachine, int64(row.ID), launched, actLaunch, core.Move[core.Status]{To: row.Status})
+}
+
+func (l *launch) because() string {
+	if l.req.Reason == "" {
+		return ""
+	}
+	return ": " + l.req.Reason
 }
 
 // verb is the launch's name for the person who requested it.

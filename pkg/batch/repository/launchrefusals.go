@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,4 +103,52 @@ func (l *launch) claimKey(ctx context.Context) error {
 	dead := l.req.Dead != nil && l.req.Dead(ports.ParseOwner(holder.Row.Owner))
 	_, err = l.repo.endLost(ctx, &holder.Row, dead, actTakeOver, l.ledger)
 	return err
+}
+
+// movedSince refuses a launch for an earlier state; last is the newest execution of its instance, or
+// nil.
+func movedSince(req ports.LaunchRequest, last *newestExecution) error {
+	b := req.Bound
+	if b == nil {
+		return nil
+	}
+	if last == nil {
+		if req.RedriveOf != 0 && b.Redrive == 0 {
+			return nil
+		}
+		return fmt.Errorf("job execution %d: %w", cmp.Or(b.Redrive, b.Execution), core.ErrNotFound)
+	}
+	now := &last.Row
+	if req.RedriveOf != 0 && now.ID == b.Redrive || req.RedriveOf == 0 && now.ID == b.Execution && now.Epoch == b.Epoch {
+		return nil
+	}
+	return &ports.MovedError{Execution: b.Execution, Newest: now.ID, Status: now.Status, Epoch: now.Epoch}
+}
+
+// holdRedriven locks the instance of the execution that a redrive is for, so that it is still the
+// newest when the redrive begins.
+func (l *launch) holdRedriven(ctx context.Context) error {
+	b := l.req.Bound
+	if b == nil || l.req.RedriveOf == 0 {
+		return nil
+	}
+	var instances []core.JobInstanceID
+	var newest []jobExecution
+	err := l.repo.store.scan(ctx, &instances, "SELECT instance_id FROM {job_execution} WHERE id = ?", b.Execution)
+	if err == nil {
+		err = l.repo.store.lockInstances(ctx, instances)
+	}
+	if err == nil {
+		err = l.repo.store.scan(ctx, &newest, "SELECT id, status, epoch FROM {job_execution} WHERE instance_id IN ? ORDER BY id DESC LIMIT 1", instances)
+	}
+	if err != nil {
+		return err
+	}
+	if len(newest) == 0 {
+		return &refusalError{fmt.Errorf("job execution %d: %w", b.Execution, core.ErrNotFound)}
+	}
+	if now := newest[0]; now.ID != b.Execution || now.Epoch != b.Epoch {
+		return &refusalError{&ports.MovedError{Execution: b.Execution, Newest: now.ID, Status: now.Status, Epoch: now.Epoch}}
+	}
+	return nil
 }

@@ -84,6 +84,28 @@ func (m *guardedMove) context(c *core.ExecutionContext) error {
 	return err
 }
 
+// by names the actor, and lets the move be made only in the epoch that the actor saw.
+func (m *guardedMove) by(by ports.By) {
+	m.actor, m.detail = by.Actor, by.Reason
+	if by.Epoch != 0 {
+		m.condition, m.conditionArgs = "epoch = ?", []any{by.Epoch}
+	}
+}
+
+// moved returns a *ports.MovedError in place of refused if the execution has another epoch than the
+// actor saw.
+func (r *moves) moved(ctx context.Context, id core.JobExecutionID, by ports.By, refused error) error {
+	if by.Epoch == 0 {
+		return refused
+	}
+	var rows []jobExecution
+	err := r.store.scan(ctx, &rows, "SELECT status, epoch FROM {job_execution} WHERE id = ?", id)
+	if err != nil || len(rows) == 0 || rows[0].Epoch == by.Epoch {
+		return errors.Join(refused, err)
+	}
+	return &ports.MovedError{Execution: id, Newest: id, Status: rows[0].Status, Epoch: rows[0].Epoch}
+}
+
 func (m *guardedMove) where() (string, []any) {
 	switch {
 	case m.guard == nil:

@@ -32,9 +32,10 @@ const jobAbandoned = "the job was abandoned"
 // The instance is locked as by a launch, so that the execution is still the newest when it is
 // abandoned. An older one is refused with a *ports.NotNewestError, a running or completed one with a
 // *core.TransitionError and a *ports.AlreadyRunningError, an unknown one with a core.ErrNotFound.
-func (r *operations) Abandon(ctx context.Context, id core.JobExecutionID, actor string) error {
+func (r *operations) Abandon(ctx context.Context, id core.JobExecutionID, by ports.By) error {
 	m := jobMove(id, ports.MoveTo(core.StatusAbandoned), actAbandon)
-	m.actor, m.reason = actor, jobAbandoned
+	m.by(by)
+	m.reason = jobAbandoned
 	m.set("epoch = CASE WHEN status = ? THEN epoch + 1 ELSE epoch END", core.StatusStopping)
 	m.set("ended_at = COALESCE(ended_at, {now})")
 	m.set("active = NULL")
@@ -47,7 +48,8 @@ func (r *operations) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 	})
 	var refused *core.TransitionError
 	if err == nil && answer == core.Applied {
-		return r.stops.stopChildren(ctx, id, actor)
+		by.Epoch = 0
+		return r.stops.stopChildren(ctx, id, by)
 	}
 	if err != nil && (!errors.As(err, &refused) || errors.Is(err, core.ErrNotFound)) {
 		return err
@@ -62,9 +64,9 @@ func (r *operations) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 	if refused == nil { // completed, which is not an error if its end came late
 		refused = m.refusal(exec.Status)
 	}
-	return &notAbandonedError{refused: refused, running: ports.AlreadyRunningError{
+	return r.moved(ctx, id, by, &notAbandonedError{refused: refused, running: ports.AlreadyRunningError{
 		ExecutionID: id, JobName: exec.JobName, Owner: exec.Owner, LeaseUntil: exec.LeaseUntil,
-	}}
+	}})
 }
 
 // lockNewest locks the instance of the execution, and refuses an execution that is not the newest.

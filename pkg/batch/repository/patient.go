@@ -95,8 +95,8 @@ type patientStops struct {
 }
 
 // RequestStop implements ports.Stops.
-func (r patientStops) RequestStop(ctx context.Context, id core.JobExecutionID, actor string) (core.Answer, error) {
-	return reading(ctx, r.patience, func(ctx context.Context) (core.Answer, error) { return r.Stops.RequestStop(ctx, id, actor) })
+func (r patientStops) RequestStop(ctx context.Context, id core.JobExecutionID, by ports.By) (core.Answer, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) (core.Answer, error) { return r.Stops.RequestStop(ctx, id, by) })
 }
 
 type patientTransitions struct {

@@ -182,22 +182,23 @@ type stops struct{ *moves }
 // RequestStop implements ports.Launches. Any process may request it: no owner is compared. A
 // repeated request returns core.Duplicate. Running child jobs receive the request too, and each
 // sees it at its own next commit.
-func (r *stops) RequestStop(ctx context.Context, id core.JobExecutionID, actor string) (core.Answer, error) {
+func (r *stops) RequestStop(ctx context.Context, id core.JobExecutionID, by ports.By) (core.Answer, error) {
 	m := jobMove(id, ports.Executions().Move(ports.MoveRequestStop), actRequestStop)
-	m.actor = actor
+	m.by(by)
 	m.set("stop_requested = ?", true)
 	answer, err := r.transition(ctx, m)
 	if refused, ok := errors.AsType[*core.TransitionError](err); ok && refused.Current == core.StatusStopping {
 		answer, err = core.Duplicate, nil // a stop was requested before, and the execution was resumed to stop
 	}
 	if err != nil {
-		return answer, err
+		return answer, r.moved(ctx, id, by, err)
 	}
-	return answer, r.stopChildren(ctx, id, actor)
+	by.Epoch = 0
+	return answer, r.stopChildren(ctx, id, by)
 }
 
 // stopChildren requests a stop of the running child jobs, except children of `finally`.
-func (r *stops) stopChildren(ctx context.Context, id core.JobExecutionID, actor string) error {
+func (r *stops) stopChildren(ctx context.Context, id core.JobExecutionID, by ports.By) error {
 	var children []core.JobExecutionID
 	err := r.store.scan(ctx, &children, `SELECT c.id FROM {job_execution} c WHERE c.parent_id = ? AND c.active = 1
 		AND NOT EXISTS (SELECT 1 FROM {step_execution} s WHERE s.id = c.parent_call AND s.flow = ?)`, id, ports.FlowFinally)
@@ -205,7 +206,7 @@ func (r *stops) stopChildren(ctx context.Context, id core.JobExecutionID, actor 
 		return fmt.Errorf("job execution %d: read its child jobs: %w", id, err)
 	}
 	for _, child := range children {
-		if _, err := r.RequestStop(ctx, child, actor); err != nil && !hasEnded(err) {
+		if _, err := r.RequestStop(ctx, child, by); err != nil && !hasEnded(err) {
 			return err
 		}
 	}

@@ -257,7 +257,7 @@ func TestAStopOfTheParentInTheDatabaseIsSeenByTheChildsOwnCommit(t *testing.T) {
 		require.NoError(t, err)
 		<-items
 		<-items
-		_, err = e.Repository.RequestStop(context.Background(), running.Execution().ID, "test")
+		_, err = e.Repository.RequestStop(context.Background(), running.Execution().ID, ports.By{Actor: "test"})
 		require.NoError(t, err)
 		after := 0
 		for over := false; !over; {

@@ -182,7 +182,7 @@ func TestNoAssignedTaskOfAnExecutionThatIsToStopStarts(t *testing.T) {
 		ref, _ := s.startedFor(executions, task.Submission{Type: "work", Tasks: []task.Spec{{Type: "work", On: onDisk}, {Type: "work", On: onDisk}}})
 		d := s.unassigned()[0]
 		s.assign(d, "a", leader)
-		_, err := executions.RequestStop(s.Context(), ref.ID, "test")
+		_, err := executions.RequestStop(s.Context(), ref.ID, ports.By{Actor: "test"})
 		require.NoError(s, err)
 		s.cannotStart(d, "a stop of its step's execution was requested")
 		require.Equal(s, []taskports.Delivery{s.placed(task.Spec{})}, s.unassigned(), "the second task is not in its way")

@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// failedView is the page instead of one that could not be shown.
 type failedView struct {
 	// Said is the reason.
 	Said string
@@ -34,7 +33,6 @@ type failedView struct {
 // link leads to another page.
 type link struct{ Text, Href string }
 
-// command is a purpose and a command line.
 type command struct{ To, Line string }
 
 // missing is an error for a page that does not exist, with similar ones.

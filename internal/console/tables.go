@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// groupsView is the table of groups of tasks.
 type groupsView struct {
 	Groups        []groupLine
 	Older, Newest string
@@ -90,7 +89,6 @@ func (v ofWork) group() (*page, error) {
 	return &page{Title: "Group " + view.Text + ": " + string(g.State), Heading: "Group " + view.Text + " is " + string(g.State), Body: view}, nil
 }
 
-// eventsView are the dead events of inboxes.
 type eventsView struct {
 	Topic  string
 	Events []eventLine
@@ -122,7 +120,6 @@ func (v ofList) events() (*page, error) {
 	return &page{Title: "Events", Heading: heading, Body: view}, nil
 }
 
-// auditView are the acts of persons, clients and duties.
 type auditView struct {
 	Acts          []actLine
 	Filters       []filterWord
@@ -195,7 +192,6 @@ func (v ofList) actLine(a *operator.ActView) actLine {
 	return l
 }
 
-// settingsView are the settings that processes share.
 type settingsView struct{ Settings []settingLine }
 
 type settingLine struct {

@@ -32,7 +32,7 @@ type (
 
 func (a *api) addOverview(h huma.API) {
 	huma.Register(h, get(h, "overview", "/v1/overview", "The problems that need a person",
-		"Each with its reason, the time since when, and the possible actions; last ended executions that no later attempt, redrive or abandon has cleared, newest first and in pages. With the running executions, and counts of those that ended in a window."),
+		"Each with its reason, the time since when, and the possible actions, the most urgent first: by reason, then jobs with a schedule. Ended executions that no later attempt, redrive or abandon has cleared are in pages, newest first. With the running executions, and counts of those that ended in a window."),
 		func(ctx context.Context, in *overviewInput) (*output[operator.Overview], error) {
 			return answer(a, ctx, func() (*operator.Overview, error) {
 				found, err := a.Service.Overview(ctx, operator.OverviewRequest{

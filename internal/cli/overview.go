@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -196,7 +197,7 @@ func summaryRow(j *operator.JobSummary) []string {
 		row[2] = strconv.FormatFloat(*j.SuccessRate*100, 'f', 0, 64) + "%"
 	}
 	if j.Duration != nil {
-		row[3], row[4] = humanize.Seconds(j.Duration.Median), humanize.Seconds(j.Duration.P95)
+		row[3], row[4] = humanize.Seconds(j.Duration.Median), cmp.Or(wording.Within(j.Duration, humanize.Seconds), "-")
 	}
 	if j.Rows != nil {
 		row[5] = humanize.Count(int64(j.Rows.Median))

@@ -1,55 +1,94 @@
 package cli
 
 import (
-	"context"
-	"os"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/surfin-batch/surfin/internal/console"
-	"github.com/surfin-batch/surfin/internal/operator/catalog"
-	"github.com/surfin-batch/surfin/internal/wording"
+	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-func (c showCommands) reportCommand() *cobra.Command {
-	var out string
-	cmd := &cobra.Command{
-		Use:   "report EXECUTION",
-		Short: "Write an execution as one page, for a ticket or an auditor",
-		Long: `Writes what the console shows of an execution into one file of HTML without a
-script or a link to elsewhere: why it ended, the flow, steps, skipped items, log,
-job file and audit, with the same words. Secrets are masked.`,
-		Example:           "  " + c.env.app.Name + " report 12 --out report.html",
-		Args:              oneExecution,
-		ValidArgsFunction: c.env.completeExecution,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseExecution(args[0])
-			if err != nil {
-				return err
-			}
-			return c.report(cmd.Context(), id, out)
-		},
+func (env *environment) report(err error) int {
+	if err == nil {
+		return ExitCompleted
 	}
-	cmd.Flags().StringVar(&out, "out", "", "the file; without it the report goes to the standard output")
-	return cmd
+	known := &exitError{code: ExitFailed, err: err}
+	if !errors.As(err, &known) {
+		known = &exitError{code: operator.ExitCode(err), err: err}
+		if errors.Is(err, core.ErrSchemaMissing) {
+			known.hints = []string{"create or update it:  " + env.command("migrate")}
+		}
+	}
+	if env.logsJSON() {
+		logError(env.err, known.err, known.hints)
+		return known.code
+	}
+	var b strings.Builder
+	for _, e := range splitJoined(known.err) {
+		b.WriteString(env.err.paint(errorStyle(), env.app.Name+":") + " " + message(e) + "\n")
+	}
+	for _, h := range known.hints {
+		b.WriteString("  " + h + "\n")
+	}
+	env.writeError(b.String())
+	return known.code
 }
 
-func (c showCommands) report(ctx context.Context, id core.JobExecutionID, out string) error {
-	var text []byte
-	err := c.env.view(ctx, id, func(s *Session) (err error) {
-		text, err = console.Report(ctx, console.Config{
-			Service: s.Service, Jobs: &catalog.Catalog{}, Tasks: s.Tasks, Mask: c.env.settings.Secrets.Values, MaskJSON: c.env.settings.Secrets.JSON, Log: c.env.log,
-			Commands: wording.Commands{Program: c.env.app.Name},
-		}, id)
-		return err
-	})
-	switch {
-	case err != nil:
-		return err
-	case out == "":
-		return c.env.print(string(text))
+func (env *environment) reportPanic(value any, stack []byte) int {
+	err := fmt.Errorf("internal error: %v", value)
+	if env.logsJSON() {
+		logError(env.err, err, []string{string(stack)})
+		return ExitFailed
 	}
-	const mode = 0o600 // it may have data of the job
-	return os.WriteFile(out, text, mode)
+	code := env.report(err)
+	if env.debug {
+		env.writeError(string(stack))
+	} else {
+		env.writeError("  show the stack:  add --debug\n")
+	}
+	return code
+}
+
+func (env *environment) writeError(text string) {
+	_, _ = env.err.Write([]byte(text)) //nolint:errcheck // the error output is the last place to report at
+}
+
+func wantsJSON(args, environ []string) bool {
+	if i := slices.Index(args, "--log-format"); i >= 0 && i+1 < len(args) {
+		return args[i+1] == "json"
+	}
+	if i := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--log-format=") }); i >= 0 {
+		return args[i] == "--log-format=json"
+	}
+	return slices.Contains(environ, "SURFIN_LOG_FORMAT=json")
+}
+
+func (env *environment) logsJSON() bool {
+	if env.log == nil && !env.json {
+		s, err := env.loadSettings()
+		env.json = err == nil && s.Log.Format == formatJSON // an error is reported by the command, or does not concern it
+	}
+	return env.json
+}
+
+func logError(w io.Writer, err error, hints []string) {
+	log := newLogger(w, "info", "json")
+	for _, e := range splitJoined(err) {
+		var problems jobfile.Problems
+		if !errors.As(e, &problems) {
+			attrs := []any{}
+			if len(hints) > 0 {
+				attrs = append(attrs, "hints", hints)
+			}
+			log.Error(message(e), attrs...)
+			continue
+		}
+		for _, p := range problems {
+			log.Error(p.Msg, "file", p.File, "line", p.Line, "column", p.Col, "hint", p.Hint)
+		}
+	}
 }

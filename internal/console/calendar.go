@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/operator"
 )
 
-// calendarView are the instances of a job in a month.
 type calendarView struct {
 	Month, Param   string
 	Params         []choice

@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// compareView is an execution next to another one, or next to the usual values.
 type compareView struct {
 	head
 	With        []choice
@@ -24,7 +23,6 @@ type compareView struct {
 	Problem string
 }
 
-// diffLine is a line of a diff with its kind.
 type diffLine struct{ Text, Class string }
 
 type comparedStep struct {

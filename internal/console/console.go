@@ -109,7 +109,6 @@ func newConsole(guard *access.Guard, config Config) (*console, error) {
 // isStatic reports requests of files that every copy of the program has: a refusal is a page as well.
 func isStatic(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/static/") }
 
-// route is a page.
 type route struct {
 	pattern string
 	// section is the entry of the navigation that is marked.

@@ -43,6 +43,13 @@ func TestAFailedExecutionTellsWhyWhatIsCommittedAndWhatARestartDoes(t *testing.T
 				got.says(want)
 			}
 		}
+		require.Contains(t, now.text, `<a href="/executions/`+text(first)+`#why">what it does</a>`)
+		page.says(`id="why"`, `/tasks" class="quiet" title="nothing there">tasks</a>`)
+		s.get("/executions/1").says(`skips <span class="quiet">1</span></a>`)
+		s.get("/jobs/load").is(http.StatusOK).clean().says("What to do now", "surfin restart "+text(first), "#why")
+		s.get("/executions/"+text(first)+"/compare").says("error of execution "+text(first)+": ", "bad.csv:7")
+		log := s.get("/executions/" + text(first) + "/log").is(http.StatusOK)
+		require.NotContains(t, log.text, "type=*")
 		marked := s.get("/executions/" + text(first) + "/definition?element=load")
 		marked.is(http.StatusOK).clean().says(`id="at"`, "step load FAILED: ", `class="failed selected"`)
 		s.get("/executions/"+text(first)+"?element=load").is(http.StatusOK).clean().says(`id="element"`, "reader csv", "load.yaml:")
@@ -166,7 +173,7 @@ func TestThePaletteFindsParametersAndErrors(t *testing.T) {
 	s.get("/find?q=2026-11-21", "HX-Request", "true").is(200).says("executions with day=2026-11-21", `href="/executions?param=day%3A2026-11-21"`)
 	require.NotContains(t, s.get("/find?q=2026-11-20", "HX-Request", "true").is(200).text, "day=")
 	s.get("/find?q=no%3A%22x").is(200).clean().says("Found for no:&#34;x", `href="/executions?param=no%3A%22x"`)
-	s.get("/find?q=disk+full").is(200).clean().says("Nothing is called disk full", `href="/executions?text=disk&#43;full"`)
+	s.get("/find?q=disk+full").is(200).clean().says("an error may contain it", `href="/executions?text=disk&#43;full"`)
 }
 
 func TestTimesAreInTheZoneThatTheHeaderNames(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/wording"
 )
 
-// dayView is the time line of all jobs around now.
 type dayView struct {
 	Picture template.HTML
 	// Cut names the omitted jobs and executions.
@@ -19,7 +18,6 @@ type dayView struct {
 	Problems []dayProblem
 }
 
-// dayLine is a job in the list.
 type dayLine struct {
 	Job    link
 	Does   string

@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// definitionView is the job file as the execution had it.
 type definitionView struct {
 	head
 	Files []fileView
@@ -23,7 +22,6 @@ type definitionView struct {
 	Problem string
 }
 
-// fileView is a file with numbered lines.
 type fileView struct {
 	Name, Path string
 	Lines      []codeLine

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// executionView is the first screen of an execution.
 type executionView struct {
 	head
 	// Sentences are the paragraphs of explain.
@@ -59,7 +58,7 @@ type head struct {
 	Redrives  []link
 	Gate      string
 	Waiting   string
-	Tabs      []choice
+	Tabs      []tabLink
 	Instance  link
 }
 
@@ -74,7 +73,6 @@ type paramView struct {
 	Identifying bool
 }
 
-// progressLine is a running step.
 type progressLine struct {
 	Execution link
 	Job       link
@@ -185,7 +183,7 @@ func (v ofExecution) head(e *operator.ExecutionView, tab string) (head, error) {
 	for _, r := range e.Redrives {
 		h.Redrives = append(h.Redrives, link{"execution " + id(r.Execution) + " (" + string(r.Status) + ")", v.executionLink(r.Execution).Href})
 	}
-	h.Tabs = v.tabs(e.ID, tab)
+	h.Tabs = v.tabs(e, tab)
 	const attemptsTime, typicalTime = 10 * time.Second, time.Minute
 	var err error
 	if h.Attempts, err = kept(v.earlier, v.Now(), "attempts", e.Status, attemptsTime, func() ([]attemptLink, error) { return v.attempts(ctx, e) }); err != nil {
@@ -229,11 +227,36 @@ func tabNames() []string {
 	return []string{"timeline", "parts", "skips", "throughput", "log", "definition", "results", "audit", "tasks", "compare"}
 }
 
-func (v ofExecution) tabs(of core.JobExecutionID, shown string) []choice {
-	address := v.executionLink(of).Href
-	list := []choice{{"overview", address, shown == ""}}
+// tabLink leads to a tab. Count is what it lists, if that is known; Empty pales it.
+type tabLink struct {
+	choice
+	Count string
+	Empty bool
+}
+
+func (v ofExecution) tabs(of *operator.ExecutionView, shown string) []tabLink {
+	counts := map[string]int{"results": len(of.Error) + len(of.Decisions), "parts": 0, "skips": 0, "tasks": 0, "throughput": 0}
+	for i := range of.Steps {
+		s := &of.Steps[i]
+		if s.Partitions != nil {
+			counts["parts"] += s.Partitions.Total
+		}
+		counts["skips"] += int(s.Skipped - s.SkippedUndone)
+		for name, has := range map[string]bool{"tasks": s.Tasks != nil || s.Child != 0, "throughput": s.Read+s.Written > 0, "results": hasResults(s)} {
+			if has {
+				counts[name]++
+			}
+		}
+	}
+	address := v.executionLink(of.ID).Href
+	list := []tabLink{{choice: choice{"overview", address, shown == ""}}}
 	for _, name := range tabNames() {
-		list = append(list, choice{name, address + "/" + name, shown == name})
+		count, known := counts[name]
+		link := tabLink{choice{name, address + "/" + name, shown == name}, "", known && count == 0}
+		if name == "parts" || name == "skips" {
+			link.Count = some(int64(count))
+		}
+		list = append(list, link)
 	}
 	return list
 }
@@ -254,7 +277,7 @@ func (v *visit) progressLines(running []operator.ProgressView) []progressLine {
 			Status: status(p.Status), Read: humanize.Count(p.Read), Written: humanize.Count(p.Written), Took: humanize.Seconds(p.Duration),
 		}
 		if p.PerSecond > 0 {
-			l.Rate = humanize.Count(int64(p.PerSecond)) + "/s"
+			l.Rate = perSecond(p.PerSecond)
 		}
 		if p.Partitions > 0 {
 			l.Parts = humanize.Count(p.PartitionsDone) + " of " + humanize.Count(p.Partitions)

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// executionsView is the table of executions.
 type executionsView struct {
 	List executionTable
 	// Filters are the chosen ones: each can be removed.

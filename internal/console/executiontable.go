@@ -35,7 +35,6 @@ func (t executionTable) Width() int {
 	return n
 }
 
-// executionLine is an execution in a table.
 type executionLine struct {
 	link
 	Job     link

@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// failedView is the page instead of one that could not be shown.
 type failedView struct {
 	// Said is the reason.
 	Said string

@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// findView is where a few typed characters may lead.
 type findView struct {
 	Asked string
 	Found []found
@@ -113,7 +112,7 @@ func findHeading(view *findView) string {
 	case view.Asked == "":
 		return "Jump to an execution, a job or a page"
 	case len(view.Found) == 1: // the search in errors
-		return "Nothing is called " + clip(view.Asked, shortText)
+		return "No job, page or parameter value is called " + clip(view.Asked, shortText) + "; an error may contain it"
 	}
 	return "Found for " + clip(view.Asked, shortText)
 }

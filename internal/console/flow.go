@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// outlineLine is an element of a flow in a list.
 type outlineLine struct {
 	Depth  int
 	Name   string
@@ -25,7 +24,6 @@ type outlineLine struct {
 	Link   string
 }
 
-// elementView is the selected element.
 type elementView struct {
 	outlineLine
 	Place      string
@@ -39,7 +37,6 @@ type elementView struct {
 	Error string
 }
 
-// visitLine is a visit of the journal.
 type visitLine struct {
 	Attempt  string
 	Kind     string

@@ -106,7 +106,7 @@ func TestAJobIsRunByItsFormOnceAndRestartedWithThePlanOfThePage(t *testing.T) {
 		require.Equal(t, "start", other.fieldsOf().Get("from"))
 		require.Equal(t, "from=start", other.fieldsOf().Get("planned"))
 
-		s.write("bad.csv", "id\n1\n2\n3\n4\n")
+		s.write("bad.csv", "id\n1\n2\na\nb\nc\n6\n")
 		second := s.submit("/executions/"+id(first)+"/restart", plan.fieldsOf()).leadsTo()
 		require.NotEqual(t, first, second)
 		require.Equal(t, core.StatusCompleted, s.end(second))

@@ -19,7 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// jobView is one job: its runs, its flow, its file, its parameters and its schedule.
 type jobView struct {
 	Name, About string
 	// Here: this server may run it.
@@ -27,6 +26,10 @@ type jobView struct {
 	Incrementer string
 	Summary     *jobLine
 	Runs        executionTable
+	// Next is how the newest execution continues, and Effect leads to the effect of a restart.
+	Newest      *link
+	Next        []command
+	Effect      string
 	All         string
 	Flow        template.HTML
 	Outline     []outlineLine
@@ -49,6 +52,9 @@ func (v ofJob) job() (*page, error) {
 		return nil, err
 	}
 	view := jobView{Name: clip(name, lineText), Runs: v.executionTable(runs.Executions), All: v.Base + "/executions?job=" + query(name)}
+	if len(runs.Executions) > 0 && runs.Executions[0].Status != core.StatusCompleted {
+		v.next(&view, &runs.Executions[0])
+	}
 	summary, err := v.Service.JobSummaries(ctx, operator.JobsRequest{Job: name, Catalog: v.Jobs})
 	if err != nil {
 		return nil, err
@@ -85,6 +91,14 @@ func (v ofJob) job() (*page, error) {
 		p.Acts = v.acting("Run it", "/jobs/"+url.PathEscape(name)+"/run")
 	}
 	return p, nil
+}
+
+func (v ofJob) next(view *jobView, newest *operator.Execution) {
+	of := v.executionLink(newest.ID)
+	view.Newest, view.Effect = &link{heading(newest), of.Href}, effectOf(v.visit, newest.Actions)
+	for i, h := range v.Commands.NextHints(newest.Actions) {
+		view.Next = append(view.Next, command{h.Label, v.masked(h.Text), v.formOf(newest.Actions[i])})
+	}
 }
 
 func jobHeading(view *jobView, runs []operator.Execution) string {

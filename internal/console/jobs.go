@@ -13,13 +13,11 @@ import (
 	"github.com/surfin-batch/surfin/internal/wording"
 )
 
-// jobsView are the jobs of this server, registered ones and ones that only the history has.
 type jobsView struct {
 	Jobs []jobLine
 	Next string
 }
 
-// jobLine is a job in the table.
 type jobLine struct {
 	link
 	// Here: this server may run it.
@@ -35,7 +33,6 @@ type jobLine struct {
 	LeftLink                 string
 }
 
-// jobRun is a run of a job.
 type jobRun struct {
 	link
 	Status  statusView
@@ -77,7 +74,7 @@ func (v *visit) jobLine(j *operator.JobSummary) jobLine {
 		l.Success = strconv.Itoa(int(math.Round(*j.SuccessRate*100))) + "%"
 	}
 	if d := j.Duration; d != nil {
-		l.Median, l.Slowest = humanize.Seconds(d.Median), humanize.Seconds(d.P95)
+		l.Median, l.Slowest = humanize.Seconds(d.Median), wording.Within(d, humanize.Seconds)
 	}
 	if r := j.Rows; r != nil {
 		l.Rows = humanize.Count(int64(r.Median))
@@ -129,7 +126,6 @@ func jobsHeading(jobs []jobLine) string {
 	return "Jobs and their last runs"
 }
 
-// parameterLine is a declared parameter.
 type parameterLine struct {
 	Name, Type, About, Default, Allowed string
 	Required, Identifying, Secret       bool

@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/wording"
 )
 
-// logView is a page of the log of an execution.
 type logView struct {
 	head
 	Lines          []logLine

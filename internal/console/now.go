@@ -8,13 +8,14 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// nowView is the first page: executions, jobs and tasks that need a person, and running executions.
 type nowView struct {
 	Needs   []needLine
+	Order   string
 	Older   string
 	Newest  string
 	Running []progressLine
@@ -27,7 +28,6 @@ type nowView struct {
 	Day         dayView
 }
 
-// needLine is a need with its first action.
 type needLine struct {
 	Status    statusView
 	Text      string
@@ -38,6 +38,9 @@ type needLine struct {
 	Since     moment
 	Ago       string
 	Do        *command
+	// Effect leads to the effect of a restart.
+	Effect    string
+	Scheduled bool
 }
 
 // countLink is a count of executions in a status.
@@ -52,7 +55,7 @@ func (v ofList) now() (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	var view nowView
+	view := nowView{Order: wording.NeedOrder}
 	for i := range o.Needs {
 		view.Needs = append(view.Needs, v.needLine(&o.Needs[i], o.At))
 	}
@@ -125,9 +128,18 @@ func (v ofList) needLine(n *operator.Need, now time.Time) needLine {
 	}
 	if len(n.Actions) > 0 {
 		do := v.hint(n.Actions[0])
-		l.Do = &do
+		l.Do, l.Effect = &do, effectOf(v.visit, n.Actions)
 	}
+	l.Scheduled = n.Scheduled
 	return l
+}
+
+// effectOf leads to the explanation of a restart, if that is the first action.
+func effectOf(v *visit, actions []operator.Action) string {
+	if len(actions) == 0 || actions[0].Kind != refusal.ActRestart {
+		return ""
+	}
+	return v.executionLink(actions[0].Execution).Href + "#why"
 }
 
 // needStatus is the status of an execution, or a warning.

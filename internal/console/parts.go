@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// partsView are the parts of the steps.
 type partsView struct {
 	head
 	Steps []choice

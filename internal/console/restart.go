@@ -249,7 +249,9 @@ func (f *form) simple(verb string, says func(e *operator.ExecutionView) []string
 		return nil, err
 	}
 	view.Form, view.Sentences = f.view(verb+" execution "+id(e.ID)), says(e)
-	// EPOCH
+	if view.Form.Epoch == "" {
+		view.Form.Epoch = fmt.Sprint(e.Epoch)
+	}
 	view.Form.Cancel = view.Execution.Href
 	return &page{Title: verb + " " + title(&e.Execution), Heading: verb + " execution " + id(e.ID) + " of job " + clip(e.JobName, shortText), Body: view}, nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/wording"
 )
 
-// schedulesView are the registered jobs with their times.
 type schedulesView struct {
 	Week        weekView
 	Schedules   []scheduleLine
@@ -22,7 +21,6 @@ type schedulesView struct {
 	NoLeader bool
 }
 
-// scheduleLine is a schedule with its next times, in its own zone and in the page's.
 type scheduleLine struct {
 	Job      link
 	Times    string // the address of its times

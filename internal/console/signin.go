@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/access"
 )
 
-// signInView is the page for signing in.
 type signInView struct {
 	access.SignIn
 	// Again is when to try again, in seconds; 0 means at once.

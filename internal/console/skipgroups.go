@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// skipGroupsView are the skipped items of all jobs.
 type skipGroupsView struct {
 	Groups  []skipGroupLine
 	Filters []filterWord

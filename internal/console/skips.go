@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// skipsView are the skipped items of an execution.
 type skipsView struct {
 	head
 	Groups  []skipGroup
@@ -140,7 +139,6 @@ func itemOf(s *operator.SkipView) string {
 	return string(s.Stored)
 }
 
-// skipView is one skipped item as a whole.
 type skipView struct {
 	skipLine
 	Execution link

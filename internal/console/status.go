@@ -6,7 +6,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// statusView is a status: its shape and its color by class, and its word.
 type statusView struct {
 	Word  string
 	Class string

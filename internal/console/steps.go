@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// stepLine is a step in a table.
 type stepLine struct {
 	Name    string
 	Link    string
@@ -94,7 +93,7 @@ func (v *visit) stepLine(step *operator.StepView, of core.JobExecutionID) stepLi
 		l.Took = humanize.Seconds(step.Duration)
 	}
 	if step.RowsPerSecond > 0 {
-		l.Rate = humanize.Count(int64(step.RowsPerSecond)) + "/s"
+		l.Rate = perSecond(step.RowsPerSecond)
 	}
 	if step.Execution != of {
 		earlier := v.executionLink(step.Execution)
@@ -129,6 +128,8 @@ func (v ofExecution) addOwn(l *stepLine, of *operator.StepView) {
 		l.Child, l.ChildIs = &link{"execution " + child.Text, child.Href}, status(of.ChildStatus)
 	}
 }
+
+func perSecond(rows float64) string { return humanize.Count(int64(rows)) + "/s" }
 
 func some(n int64) string {
 	if n == 0 {

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// groupsView is the table of groups of tasks.
 type groupsView struct {
 	Groups        []groupLine
 	Older, Newest string
@@ -95,7 +94,6 @@ func (v ofWork) group() (*page, error) {
 	return &page{Title: "Group " + view.Text + ": " + string(g.State), Heading: "Group " + view.Text + " is " + string(g.State), Body: view, Acts: v.acting(cancel, "/groups/"+view.Text+"/cancel")}, nil
 }
 
-// eventsView are the dead events of inboxes.
 type eventsView struct {
 	Topic  string
 	Events []eventLine
@@ -128,7 +126,6 @@ func (v ofList) events() (*page, error) {
 	return &page{Title: "Events", Heading: heading, Body: view}, nil
 }
 
-// auditView are the acts of persons, clients and duties.
 type auditView struct {
 	Acts          []actLine
 	Filters       []filterWord
@@ -201,7 +198,6 @@ func (v ofList) actLine(a *operator.ActView) actLine {
 	return l
 }
 
-// settingsView are the settings that processes share.
 type settingsView struct{ Settings []settingLine }
 
 type settingLine struct {

@@ -32,7 +32,6 @@ func tabPage(e *operator.ExecutionView, name string, body any) *page {
 	return &page{Title: of + ": " + string(e.Status), Heading: of + " of job " + clip(e.JobName, shortText), Body: body, Live: follows(&e.Execution)}
 }
 
-// resultsView are the values that steps hand on, the decisions and the gates.
 type resultsView struct {
 	head
 	Steps []resultLine
@@ -63,7 +62,7 @@ func (v ofExecution) results() (*page, error) {
 	var silent []string
 	for i := range shown.Steps {
 		s := &shown.Steps[i]
-		if len(s.Out) == 0 && s.Gate == "" && s.Error == "" && len(s.Warnings) == 0 {
+		if !hasResults(s) {
 			silent = append(silent, s.Step)
 			continue
 		}
@@ -82,7 +81,10 @@ func (v ofExecution) results() (*page, error) {
 	return tabPage(shown, "results", view), nil
 }
 
-// changesView are the changes of status of an execution and its steps.
+func hasResults(s *operator.StepView) bool {
+	return len(s.Out) > 0 || s.Gate != "" || s.Error != "" || len(s.Warnings) > 0
+}
+
 type changesView struct {
 	head
 	Changes []changeLine
@@ -109,7 +111,6 @@ func (v ofExecution) changes() (*page, error) {
 	return tabPage(shown, "audit", view), nil
 }
 
-// stepTasksView are the groups of tasks and the child jobs of the steps.
 type stepTasksView struct {
 	head
 	Steps []stepWork

@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// timelineView is the time line of all attempts of an instance.
 type timelineView struct {
 	head
 	Picture  template.HTML
@@ -226,7 +225,6 @@ func (v ofExecution) laneLine(s *operator.Lane) spanLine {
 	}
 }
 
-// throughputView are the counters of an execution over time.
 type throughputView struct {
 	head
 	Curves []curveView
@@ -301,8 +299,11 @@ func (v ofExecution) curves(s *operator.StepSeries, name string) curveView {
 	if last.At.Sub(s.Started) < 2*time.Second {
 		clock = v.instant
 	}
+	if took := last.At.Sub(s.Started).Seconds(); took > 0 {
+		view.Samples += "; fastest " + perSecond(most) + ", on average " + perSecond(float64(cmp.Or(last.Read, last.Written))/took)
+	}
 	from, to := clock(s.Started).Text, clock(last.At).Text
-	view.Rate = template.HTML(picture.Curve("Rows a second of "+name, width, height, []picture.Series{{Points: rate}}, from, to, humanize.Count(int64(most))+"/s")) //nolint:gosec // the picture escapes its texts
+	view.Rate = template.HTML(picture.Curve("Rows a second of "+name, width, height, []picture.Series{{Points: rate}}, from, to, perSecond(most))) //nolint:gosec // the picture escapes its texts
 	rows := []picture.Series{{Class: "read", Points: read}, {Class: "written", Points: written}}
 	view.Rows = template.HTML(picture.Curve("Rows of "+name, width, height, rows, from, to, humanize.Count(max(last.Read, last.Written)))) //nolint:gosec // the picture escapes its texts
 	return view

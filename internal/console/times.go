@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// weekView is a week of schedules.
 type weekView struct {
 	Name, Previous, Later string
 	// Today leads to the current week, if this is another one.
@@ -24,7 +23,6 @@ type weekView struct {
 	Changes []string
 }
 
-// weekLine is a schedule in the list.
 type weekLine struct {
 	Job  link
 	Does string
@@ -91,7 +89,6 @@ func (v ofJob) weekLane(s *operator.WeekSchedule, w *operator.ScheduleWeek) pict
 	return lane
 }
 
-// timesView are the times of one schedule.
 type timesView struct {
 	Job      link
 	Schedule scheduleLine
@@ -107,7 +104,6 @@ type timesView struct {
 	Zone   string
 }
 
-// timeLine is a scheduled time.
 type timeLine struct {
 	scheduledTime
 	Status  statusView

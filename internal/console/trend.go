@@ -7,16 +7,15 @@ import (
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/picture"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// trendView are the last runs of a job as pictures, and as a list.
 type trendView struct {
 	Curves []trendCurve
 	Runs   []trendRun
 }
 
-// trendCurve is a number of each run.
 type trendCurve struct {
 	Name, Median, Slowest string
 	Picture               template.HTML
@@ -74,8 +73,11 @@ func (v ofJob) trendCurve(name string, found *operator.JobTrend, typical *operat
 	c := trendCurve{Name: name}
 	var levels []picture.Level
 	if typical != nil {
-		c.Median, c.Slowest = says(typical.Median), says(typical.P95)
-		levels = []picture.Level{{Value: typical.Median, Label: "median " + c.Median, Class: "median"}, {Value: typical.P95, Label: "95% " + c.Slowest, Class: "p95"}}
+		c.Median, c.Slowest = says(typical.Median), wording.Within(typical, says)
+		levels = []picture.Level{{Value: typical.Median, Label: "median " + c.Median, Class: "median"}}
+		if c.Slowest != "" {
+			levels = append(levels, picture.Level{Value: typical.P95, Label: "95% " + c.Slowest, Class: "p95"})
+		}
 	}
 	c.Picture = template.HTML(picture.Trend(name+" of the last runs, oldest first", bars, levels)) //nolint:gosec // the picture escapes its texts
 	return c

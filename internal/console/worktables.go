@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// workersView are the workers, and types and deciders without one.
 type workersView struct {
 	Workers  []workerLine
 	Types    []string
@@ -88,7 +87,6 @@ func (v *visit) workerLives() (bool, error) {
 	return slices.ContainsFunc(workers, func(w taskports.Worker) bool { return w.State == taskports.WorkerActive }), err
 }
 
-// tasksView is the table of tasks.
 type tasksView struct {
 	Tasks   []taskLine
 	Filters []filterWord
@@ -176,7 +174,6 @@ func (v ofWork) taskLine(t *task.Task, waits string) taskLine {
 	return l
 }
 
-// taskView is one task with its attempts and the decisions after each.
 type taskView struct {
 	taskLine
 	Error     string

@@ -15,13 +15,11 @@ type moment struct {
 	ISO, Text, UTC string
 }
 
-// zoneView is the choice of the time zone.
 type zoneView struct {
 	Name    string
 	Choices []choice
 }
 
-// choice is one of several values of a page.
 type choice struct {
 	Name, Link string
 	Chosen     bool

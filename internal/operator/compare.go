@@ -69,6 +69,7 @@ type Compared struct {
 	Status  core.Status         `json:"status,omitempty"`
 	Attempt int                 `json:"attempt,omitempty"`
 	Started time.Time           `json:"started,omitzero"`
+	Error   string              `json:"error,omitempty"`
 }
 
 // Figure is a number of the two sides.
@@ -232,7 +233,7 @@ func (s *comparer) details(ctx context.Context, c *Comparison, this, with *core.
 }
 
 func comparedOf(e *core.JobExecution) Compared {
-	return Compared{ID: e.ID, Status: e.Status, Attempt: e.Attempt, Started: utc(e.StartedAt)}
+	return Compared{ID: e.ID, Status: e.Status, Attempt: e.Attempt, Started: utc(e.StartedAt), Error: e.Error}
 }
 
 func (s *comparer) took(from, to time.Time) float64 {

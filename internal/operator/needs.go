@@ -24,15 +24,15 @@ const (
 	NeedNoWorker  NeedReason = "no_worker"       // it is parked, and no live worker continues it
 	NeedNoLeader  NeedReason = "no_leader"       // jobs are scheduled, and no process leads
 	NeedLate      NeedReason = "late"            // a scheduled run has not begun five minutes after its time
-	NeedFile      NeedReason = "file"            // a job file is wrong
 	NeedSchedule  NeedReason = "schedule"        // this program does not understand the schedule
-	NeedNoCommit  NeedReason = "no_commit"       // a chunk step has not committed for ten heartbeats
-	NeedSlow      NeedReason = "slow"            // it has run for more than twice the usual time
 	NeedInVain    NeedReason = "waiting_type"    // tasks wait, and no live worker executes their type
-	NeedEvents    NeedReason = "dead_events"     // events are not offered any more
-	NeedLeftOut   NeedReason = "left_out"        // the scheduler left out times
 	NeedUnknown   NeedReason = "unknown_outcome" // whether its last commit succeeded is unknown
 	NeedFailed    NeedReason = "failed"
+	NeedNoCommit  NeedReason = "no_commit"   // a chunk step has not committed for ten heartbeats
+	NeedSlow      NeedReason = "slow"        // it has run for more than twice the usual time
+	NeedFile      NeedReason = "file"        // a job file is wrong
+	NeedEvents    NeedReason = "dead_events" // events are not offered any more
+	NeedLeftOut   NeedReason = "left_out"    // the scheduler left out times
 	NeedStopped   NeedReason = "stopped"
 	NeedSkips     NeedReason = "skips_left" // it completed, and skipped items were not redriven
 )
@@ -40,12 +40,19 @@ const (
 // NeedReasons lists them.
 func NeedReasons() []NeedReason {
 	return []NeedReason{
-		NeedLostOwner, NeedNoWorker, NeedNoLeader, NeedLate, NeedFile, NeedSchedule, NeedNoCommit, NeedSlow, NeedInVain, NeedEvents, NeedLeftOut,
-		NeedUnknown, NeedFailed, NeedStopped, NeedSkips,
+		NeedLostOwner, NeedNoWorker, NeedNoLeader, NeedLate, NeedSchedule, NeedInVain, NeedUnknown, NeedFailed, NeedNoCommit, NeedSlow, NeedFile,
+		NeedEvents, NeedLeftOut, NeedStopped, NeedSkips,
 	}
 }
 
-func (r NeedReason) urgency() int { return slices.Index(NeedReasons(), r) }
+// urgency is by the reason, and of one reason by whether the job has a schedule.
+func (n *Need) urgency() int {
+	at := 2 * slices.Index(NeedReasons(), n.Reason)
+	if !n.Scheduled {
+		at++
+	}
+	return at
+}
 
 const (
 	// lateAfter is the lateness of a scheduled run that needs a person.
@@ -68,6 +75,8 @@ type Need struct {
 	// Since is when it began, or zero if that is unknown.
 	Since time.Time `json:"since,omitzero"`
 	Job   string    `json:"job,omitempty"`
+	// Scheduled: the job has a schedule that is not paused.
+	Scheduled bool `json:"scheduled,omitempty"`
 	// Execution, Status, Attempt, Params and Error describe an execution.
 	Execution core.JobExecutionID `json:"execution,omitempty"`
 	Status    core.Status         `json:"status,omitempty"`

@@ -46,7 +46,8 @@ type Overview struct {
 	At time.Time `json:"at"`
 	// Since is the time of creation from which on ended executions are searched.
 	Since time.Time `json:"since"`
-	// Needs has ended executions last, newest first.
+	// Needs has the most urgent first, by the order of the reasons; of one reason jobs with a schedule, then the
+	// newest ended executions.
 	Needs []Need `json:"needs"`
 	// Next is the key of the next page of ended executions; 0 means that there are no more.
 	Next core.JobExecutionID `json:"next,omitempty"`
@@ -103,13 +104,36 @@ func (s *overviews) Overview(ctx context.Context, req OverviewRequest) (*Overvie
 	if err := req.check(s.judge.now()); err != nil {
 		return nil, err
 	}
+	registered, err := s.definitions(ctx)
+	if err != nil {
+		return nil, err
+	}
 	o := &Overview{At: utc(s.judge.now()), Since: utc(req.Since), Needs: []Need{}}
 	if req.Before == 0 {
-		if err := s.first(ctx, o, req); err != nil {
-			return nil, err
-		}
+		err = s.first(ctx, o, req, registered)
 	}
-	return o, s.ended(ctx, o, req)
+	if err == nil {
+		err = s.ended(ctx, o, req)
+	}
+	o.order(registered)
+	return o, err
+}
+
+func (s *overviews) definitions(ctx context.Context) ([]taskports.Definition, error) {
+	if s.schedules.registered == nil {
+		return nil, nil
+	}
+	return patiently(ctx, func(ctx context.Context) ([]taskports.Definition, error) {
+		return s.schedules.registered.Definitions(ctx, taskports.DefinitionFilter{})
+	})
+}
+
+func (o *Overview) order(registered []taskports.Definition) {
+	for i := range o.Needs {
+		n := &o.Needs[i]
+		n.Scheduled = slices.ContainsFunc(registered, func(d taskports.Definition) bool { return d.Name == n.Job && d.Schedule != nil && d.Enabled })
+	}
+	slices.SortStableFunc(o.Needs, func(a, b Need) int { return cmp.Compare(a.urgency(), b.urgency()) })
 }
 
 func (r *OverviewRequest) check(now time.Time) error {
@@ -129,14 +153,13 @@ func (r *OverviewRequest) check(now time.Time) error {
 }
 
 // first adds everything but ended executions.
-func (s *overviews) first(ctx context.Context, o *Overview, req OverviewRequest) error {
-	for _, find := range []func(ctx context.Context, o *Overview, req OverviewRequest) error{s.running, s.scheduled, s.waiting, s.counts} {
+func (s *overviews) first(ctx context.Context, o *Overview, req OverviewRequest, registered []taskports.Definition) error {
+	for _, find := range []func(ctx context.Context, o *Overview, req OverviewRequest) error{s.running, s.waiting, s.counts} {
 		if err := find(ctx, o, req); err != nil {
 			return err
 		}
 	}
-	slices.SortStableFunc(o.Needs, func(a, b Need) int { return cmp.Compare(a.Reason.urgency(), b.Reason.urgency()) })
-	return nil
+	return s.scheduled(ctx, o, req, registered)
 }
 
 func (s *overviews) running(ctx context.Context, o *Overview, _ OverviewRequest) error {
@@ -173,17 +196,7 @@ func (s *overviews) running(ctx context.Context, o *Overview, _ OverviewRequest)
 }
 
 // scheduled adds times that are late or were left out, and wrong schedules and files.
-func (s *overviews) scheduled(ctx context.Context, o *Overview, req OverviewRequest) error {
-	var list []taskports.Definition
-	if s.schedules.registered != nil {
-		var err error
-		list, err = patiently(ctx, func(ctx context.Context) ([]taskports.Definition, error) {
-			return s.schedules.registered.Definitions(ctx, taskports.DefinitionFilter{})
-		})
-		if err != nil {
-			return err
-		}
-	}
+func (s *overviews) scheduled(ctx context.Context, o *Overview, req OverviewRequest, list []taskports.Definition) error {
 	wrong, err := patiently(ctx, func(ctx context.Context) ([]wrongFile, error) { return s.files.of(ctx, req.Catalog, list) })
 	if err != nil {
 		return fmt.Errorf("check the job files: %w", err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/series"
 	"github.com/surfin-batch/surfin/internal/testdb"
@@ -90,9 +91,9 @@ func TestAnOverviewHasWhatEndedWithoutSuccessUntilItIsCleared(t *testing.T) {
 		require.Equal(t, core.StatusFailed, limit.Status, limit.Error)
 
 		o := s.overview(OverviewRequest{})
-		require.Equal(t, []string{"failed copy 5 restart", "skips_left copy 4 skips", "stopped stops 3 restart", "failed fails 2 restart", "failed fails 1 restart"}, needs(o))
-		require.Equal(t, 1, o.Needs[1].Count)
-		require.Equal(t, refusal.ActExport, o.Needs[1].Actions[1].Kind, "its text could not be read")
+		require.Equal(t, []string{"failed copy 5 restart", "failed fails 2 restart", "failed fails 1 restart", "stopped stops 3 restart", "skips_left copy 4 skips"}, needs(o))
+		require.Equal(t, 1, o.Needs[4].Count)
+		require.Equal(t, refusal.ActExport, o.Needs[4].Actions[1].Kind, "its text could not be read")
 		require.WithinDuration(t, time.Now(), o.Needs[0].Since, time.Minute)
 		require.Contains(t, o.Needs[0].Error, "skip")
 		require.Equal(t, map[core.Status]int{core.StatusFailed: 3, core.StatusStopped: 1, core.StatusCompleted: 1}, o.Ended.Statuses)
@@ -110,7 +111,7 @@ func TestAnOverviewHasWhatEndedWithoutSuccessUntilItIsCleared(t *testing.T) {
 				break
 			}
 		}
-		require.Equal(t, needs(o), all)
+		require.ElementsMatch(t, needs(o), all)
 		require.LessOrEqual(t, pages, 3)
 
 		// A restart that completes, an abandon and a redrive clear them.
@@ -129,12 +130,21 @@ func TestAnOverviewHasWhatEndedWithoutSuccessUntilItIsCleared(t *testing.T) {
 		}
 		again := redrive("7")
 		require.Equal(t, core.StatusFailed, again.Status, "out.csv exists")
-		rest := []string{"failed copy 5 restart", "skips_left copy 4 skips", "stopped stops 3 restart"}
+		rest := []string{"failed copy 5 restart", "stopped stops 3 restart", "skips_left copy 4 skips"}
 		require.Equal(t, append([]string{fmt.Sprintf("failed copy %d redrive", again.ID)}, rest...), needs(s.overview(OverviewRequest{})))
 		require.NoError(t, os.Remove(filepath.Join(s.dir, "out.csv")))
 		require.Equal(t, core.StatusCompleted, redrive("7").Status)
 		require.Equal(t, []string{"failed copy 5 restart", "stopped stops 3 restart"}, needs(s.overview(OverviewRequest{})))
 	})
+}
+
+func TestNeedsOfJobsWithAScheduleComeBeforeOthersOfTheirKind(t *testing.T) {
+	t.Parallel()
+	o := &Overview{Needs: []Need{{Reason: NeedStopped, Job: "nightly"}, {Reason: NeedFailed, Job: "by hand"}, {Reason: NeedFailed, Job: "paused"}, {Reason: NeedFailed, Job: "nightly"}}}
+	o.order([]taskports.Definition{
+		{Name: "nightly", Schedule: &taskports.Schedule{}, Enabled: true}, {Name: "paused", Schedule: &taskports.Schedule{}}, {Name: "by hand", Enabled: true},
+	})
+	require.Equal(t, []string{"failed nightly", "failed by hand", "failed paused", "stopped nightly"}, needs(o))
 }
 
 func TestAnOverviewHasWhatRunsAndNeedsAPerson(t *testing.T) {
@@ -243,16 +253,16 @@ func TestAnOverviewHasSchedulesFilesTasksAndEventsThatNeedAPerson(t *testing.T) 
 
 		o := s.overview(OverviewRequest{Catalog: in})
 		require.Equal(t, []string{
-			"late nightly schedules", "file nightly " + path + " validate", "file nightly " + path + " validate", "waiting_type mail work", "dead_events paid events",
+			"late nightly schedules", "waiting_type mail work", "file nightly " + path + " validate", "file nightly " + path + " validate", "dead_events paid events",
 			"left_out nightly history",
 		}, needs(o))
 		require.Greater(t, o.Needs[0].Seconds, 24*3600.0)
-		require.Equal(t, FileProblem{File: path, Line: 7, Column: 3, Message: "this element has no `step`, which names it", Cure: o.Needs[1].Problems[0].Cure}, o.Needs[1].Problems[0])
-		require.NotEmpty(t, o.Needs[1].Problems[0].Cure)
-		require.False(t, o.Needs[1].Registered)
-		require.True(t, o.Needs[2].Registered)
-		require.Equal(t, 3, o.Needs[2].Problems[0].Line)
-		require.Equal(t, 2, o.Needs[3].Count)
+		require.Equal(t, FileProblem{File: path, Line: 7, Column: 3, Message: "this element has no `step`, which names it", Cure: o.Needs[2].Problems[0].Cure}, o.Needs[2].Problems[0])
+		require.NotEmpty(t, o.Needs[2].Problems[0].Cure)
+		require.False(t, o.Needs[2].Registered)
+		require.True(t, o.Needs[3].Registered)
+		require.Equal(t, 3, o.Needs[3].Problems[0].Line)
+		require.Equal(t, 2, o.Needs[1].Count)
 		require.Equal(t, "2 times were missed", o.Needs[5].Error)
 
 		page, err := s.s.JobSummaries(ctx, JobsRequest{Catalog: in})
@@ -307,6 +317,8 @@ func TestASummaryHasTheLastExecutionsOfEachJob(t *testing.T) {
 			require.Equal(t, 3, c.Completed)
 			require.Equal(t, 5.0, c.Rows.Median)
 			require.InDelta(t, 6.8, c.Rows.P95, 1e-9)
+			_, enough := c.Rows.Within()
+			require.False(t, enough, "95 of 100 are not said of 3")
 			require.Equal(t, 1, c.SkipsLeft)
 			require.Equal(t, "fails", page.Jobs[1].Job)
 			require.Zero(t, *page.Jobs[1].SuccessRate)

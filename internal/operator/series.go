@@ -56,7 +56,7 @@ type StepSeries struct {
 	Executions int       `json:"step_executions"`
 	Started    time.Time `json:"started,omitzero"`
 	Ended      time.Time `json:"ended,omitzero"`
-	// Interval is the time between two points in seconds; 0 means as they were sampled.
+	// Interval is the time between two points in seconds, but to the first and the last; 0 means as they were sampled.
 	Interval float64       `json:"interval,omitempty"`
 	Points   []SeriesPoint `json:"points"`
 }
@@ -316,7 +316,12 @@ func (l *line) view(t *tally) StepSeries {
 	for !l.open && last-2 > first && !t.from.Add(samples[last-2].At).Before(l.ended) {
 		last--
 	}
-	v.Points = pointsOf(t.from, samples[first:last])
+	samples = samples[first:last]
+	samples[0].At = max(samples[0].At, l.started.Sub(t.from))
+	if end := &samples[len(samples)-1]; !l.open {
+		end.At = min(end.At, l.ended.Sub(t.from))
+	}
+	v.Points = pointsOf(t.from, samples)
 	return v
 }
 

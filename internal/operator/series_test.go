@@ -78,6 +78,7 @@ func TestTheCountersOfAnExecutionOverTimeAddStepsAndPartsUp(t *testing.T) {
 		for _, of := range append(view.Steps, *view.Whole) {
 			require.LessOrEqual(t, len(of.Points), series.Most)
 			require.Zero(t, of.Points[0].RowsPerSecond)
+			require.Equal(t, []time.Time{of.Started, of.Ended}, []time.Time{of.Points[0].At, lastOf(of).At}, of.Step)
 			for i := 1; i < len(of.Points); i++ {
 				require.LessOrEqual(t, of.Points[i-1].Read, of.Points[i].Read)
 			}

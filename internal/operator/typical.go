@@ -14,6 +14,12 @@ import (
 type Typical struct {
 	Median float64 `json:"median"`
 	P95    float64 `json:"p95"`
+	Runs   int     `json:"runs"`
+}
+
+// Within returns the 95th percentile, and whether there are enough executions to say it.
+func (t *Typical) Within() (p95 float64, enough bool) {
+	return t.P95, t.Runs >= listedRuns
 }
 
 const p95 = .95
@@ -22,7 +28,7 @@ func typicalOf(values []float64) *Typical {
 	if len(values) == 0 {
 		return nil
 	}
-	return &Typical{Median: median(values), P95: percentile(values, p95)}
+	return &Typical{Median: median(values), P95: percentile(values, p95), Runs: len(values)}
 }
 
 func median(values []float64) float64 { return percentile(values, .5) }

@@ -1,7 +1,8 @@
 package picture
 
 import (
-	"math"
+	"cmp"
+	"slices"
 	"time"
 )
 
@@ -23,54 +24,46 @@ type Tick struct {
 // Calendar draws lanes over an axis with given ticks: a day of 23 or 25 hours has its own width.
 func Calendar(title string, width int, lanes []Lane, axis Axis) string {
 	c := &canvas{}
-	room := width - nameWidth
-	place := func(t time.Time) int {
-		if !axis.To.After(axis.From) {
-			return nameWidth
-		}
-		share := float64(t.Sub(axis.From)) / float64(axis.To.Sub(axis.From))
-		return nameWidth + int(math.Round(math.Min(1, math.Max(0, share))*float64(room)))
-	}
-	height := axisHeight + len(lanes)*laneHeight
-	for _, tick := range axis.Ticks {
-		class := "grid"
-		if tick.Strong {
-			class += " day"
-		}
-		x := place(tick.At)
-		c.path(class, "", x, axisHeight-4, x, height)
-		if x+2+len([]rune(tick.Text))*glyph <= width {
-			c.text("axis", x+2, baseline-4, tick.Text)
-		}
-	}
-	for i, l := range lanes {
-		y := axisHeight + i*laneHeight
-		end := c.link(l.Link, l.Name)
-		c.text("lane "+l.Class, 0, y+baseline-3, clip(l.Name, nameWidth/glyph-1))
-		end()
-		for _, s := range l.Spans {
-			if s.until(axis.Now).Before(axis.From) || s.Begin.After(axis.To) {
-				continue
-			}
-			from := place(s.Begin)
-			end := c.link(s.Link, s.Title)
-			c.mark(s, y, from, place(s.until(axis.Now)), width)
-			end()
-		}
-	}
-	if axis.Now.After(axis.From) && axis.Now.Before(axis.To) {
-		x := place(axis.Now)
-		c.path("now", "", x, axisHeight-4, x, height)
-		c.text("present", min(x+3, width-3*glyph), height+baseline-6, "now")
-	}
-	return c.svg("lanes calendar", title, width, height+textLine)
+	return c.svg("lanes calendar", title, width, textLine+c.lanes(width, lanes, axis, stack))
 }
+
+// placed is a span from one point of the axis to another, on a line of its lane.
+type placed struct {
+	Span
+	from, to, line int
+}
+
+// stack puts spans that would hide each other on different lines, as long as there are few, and returns their number.
+func stack(spans []placed) (lines int) {
+	const most = 4
+	slices.SortStableFunc(spans, func(a, b placed) int { return cmp.Compare(a.from, b.from) })
+	var ends []int
+	for i := range spans {
+		s := &spans[i]
+		s.line = slices.IndexFunc(ends, func(end int) bool { return end <= s.from })
+		switch {
+		case s.line >= 0:
+		case len(ends) < most:
+			s.line, ends = len(ends), append(ends, 0)
+		default:
+			s.line = slices.Index(ends, slices.Min(ends))
+		}
+		wide := max(leastMark, s.to-s.from)
+		if size := len([]rune(s.Text)) * glyph; size == glyph && size+4 > wide {
+			wide += glyph
+		}
+		ends[s.line] = max(ends[s.line], s.from+wide)
+	}
+	return max(1, len(ends))
+}
+
+// leastMark is the width of the shortest span.
+const leastMark = 3
 
 // mark draws a span, with its mark inside, or after it if there is no room.
 func (c *canvas) mark(s Span, y, from, to, width int) {
-	const least = 3
-	wide := max(least, to-from)
-	from = min(from, width-least)
+	wide := max(leastMark, to-from)
+	from = min(from, width-leastMark)
 	c.rect("span "+s.Class, from, y+3, min(wide, width-from), laneHeight-6, 2)
 	switch size := len([]rune(s.Text)) * glyph; {
 	case s.Text == "":

@@ -41,6 +41,14 @@ func TestACalendarHasTheHoursOfItsZone(t *testing.T) {
 		{Name: "<b>others & more", Class: "many"},
 	}
 	axis := picture.Axis{From: from, To: to, Now: from.Add(12 * time.Hour), Ticks: picture.HourTicks(from, to, zone, 3)}
+	together := picture.Lane{Name: "by hand"}
+	for _, minute := range []time.Duration{0, 1, 1, 60, 400} {
+		together.Spans = append(together.Spans, picture.Span{Begin: from.Add(minute * time.Minute), End: from.Add((minute + 30) * time.Minute), Class: "failed"})
+	}
+	lines := picture.Calendar("at the same time", 800, []picture.Lane{together}, picture.Axis{From: from, To: to})
+	for y, spans := range map[string]int{"25": 3, "47": 1, "69": 1} {
+		require.Equal(t, spans, strings.Count(lines, `y="`+y+`" width`), lines)
+	}
 	svg := picture.Calendar("the last day", 800, lanes, axis)
 	matches(t, "calendar", svg)
 	require.NotContains(t, svg, "before")

@@ -32,34 +32,68 @@ const (
 // Lanes draws spans from one time to another in a field of the given width; now marks the present, if
 // it lies within. clock says a time at the axis.
 func Lanes(title string, width int, lanes []Lane, from, to, now time.Time, clock func(time.Time) string) string {
+	axis := Axis{From: from, To: to, Now: now}
+	for _, at := range ticks(from, to) {
+		axis.Ticks = append(axis.Ticks, Tick{At: at, Text: clock(at)})
+	}
 	c := &canvas{}
-	room := width - nameWidth
+	return c.svg("lanes", title, width, textLine+c.lanes(width, lanes, axis, nil))
+}
+
+// lanes draws lanes over an axis, and returns their height. Without stack the spans of a lane are on one line.
+func (c *canvas) lanes(width int, lanes []Lane, axis Axis, stack func([]placed) int) (height int) {
 	place := func(t time.Time) int {
-		if !to.After(from) {
+		if !axis.To.After(axis.From) {
 			return nameWidth
 		}
-		share := float64(t.Sub(from)) / float64(to.Sub(from))
-		return nameWidth + int(math.Round(math.Min(1, math.Max(0, share))*float64(room)))
+		share := float64(t.Sub(axis.From)) / float64(axis.To.Sub(axis.From))
+		return nameWidth + int(math.Round(math.Min(1, math.Max(0, share))*float64(width-nameWidth)))
 	}
-	height := axisHeight + len(lanes)*laneHeight
-	for _, tick := range ticks(from, to) {
-		x := place(tick)
-		c.path("grid", "", x, axisHeight-4, x, height)
-		c.text("axis", min(x+2, width-8*glyph), baseline-4, clock(tick))
-	}
-	for i, l := range lanes {
-		y := axisHeight + i*laneHeight
-		end := c.link(l.Link, l.Name)
-		c.text("lane "+l.Class, 0, y+baseline-3, clip(l.Name, nameWidth/glyph))
-		end()
+	height = axisHeight
+	over := &canvas{}
+	for _, l := range lanes {
+		var spans []placed
 		for _, s := range l.Spans {
-			c.span(s, y, place(s.Begin), place(s.until(now)))
+			if until := s.until(axis.Now); !until.Before(axis.From) && !s.Begin.After(axis.To) {
+				spans = append(spans, placed{Span: s, from: place(s.Begin), to: place(until)})
+			}
+		}
+		lines := 1
+		if stack != nil {
+			lines = stack(spans)
+		}
+		end := over.link(l.Link, l.Name)
+		over.text("lane "+l.Class, 0, height+baseline-3, clip(l.Name, nameWidth/glyph-1))
+		end()
+		for _, s := range spans {
+			end := over.link(s.Link, s.Title)
+			if stack != nil {
+				over.mark(s.Span, height+s.line*laneHeight, s.from, s.to, width)
+			} else {
+				over.span(s.Span, height, s.from, s.to)
+			}
+			end()
+		}
+		height += lines * laneHeight
+	}
+	for _, tick := range axis.Ticks {
+		class := "grid"
+		if tick.Strong {
+			class += " day"
+		}
+		x := place(tick.At)
+		c.path(class, "", x, axisHeight-4, x, height)
+		if x+2+len([]rune(tick.Text))*glyph <= width {
+			c.text("axis", x+2, baseline-4, tick.Text)
 		}
 	}
-	if now.After(from) && now.Before(to) {
-		c.path("now", "", place(now), axisHeight-4, place(now), height)
+	c.b.WriteString(over.b.String())
+	if axis.Now.After(axis.From) && axis.Now.Before(axis.To) {
+		x := place(axis.Now)
+		c.path("now", "", x, axisHeight-4, x, height)
+		c.text("present", min(x+3, width-3*glyph), height+baseline-6, "now")
 	}
-	return c.svg("lanes", title, width, height+padding/2)
+	return height
 }
 
 func (s Span) until(now time.Time) time.Time {
@@ -72,8 +106,6 @@ func (s Span) until(now time.Time) time.Time {
 func (c *canvas) span(s Span, y, from, to int) {
 	const least = 2
 	width := max(least, to-from)
-	end := c.link(s.Link, s.Title)
-	defer end()
 	c.rect("span "+s.Class, from, y+3, width, laneHeight-6, 2)
 	if room := width/glyph - 1; len([]rune(s.Text)) <= room {
 		c.text("span", from+4, y+baseline-3, s.Text)

@@ -23,7 +23,7 @@ func Compared(c *operator.Comparison) string {
 
 // Differences are the differences of a comparison apart from its steps, one a line; none if there is none.
 func Differences(c *operator.Comparison) []string {
-	var lines []string
+	lines := errorsOf(c)
 	for _, p := range c.Parameters {
 		lines = append(lines, fmt.Sprintf("parameter %s: %s, before %s", p.Name, value(p.This), value(p.With)))
 	}
@@ -53,6 +53,20 @@ func Differences(c *operator.Comparison) []string {
 			line += " (of the first 10,000 skipped items)"
 		}
 		lines = append(lines, line)
+	}
+	return lines
+}
+
+// errorsOf are the errors of both sides, once if they are the same.
+func errorsOf(c *operator.Comparison) (lines []string) {
+	this, with := c.Execution.Error, c.With.Error
+	if this == with && this != "" {
+		return []string{"error of both: " + humanize.OneLine(this)}
+	}
+	for _, side := range []operator.Compared{c.Execution, c.With} {
+		if side.Error != "" && side.Status.IsOver() { // a parked one names there the work that it waits for
+			lines = append(lines, "error of execution "+ID(side.ID)+": "+humanize.OneLine(side.Error))
+		}
 	}
 	return lines
 }

@@ -37,7 +37,9 @@ func LogText(l operator.LogLineView) string {
 		text = "caused by: " + text
 	}
 	for _, a := range attributes(l.Attributes) {
-		text += " " + a
+		if l.Event != "cause" || !strings.HasPrefix(a, "type=") { // the Go type is for programs
+			text += " " + a
+		}
 	}
 	if several {
 		text += "\n" + rest

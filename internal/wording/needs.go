@@ -18,6 +18,9 @@ func Overview(o *operator.Overview) *operator.Overview {
 	return o
 }
 
+// NeedOrder is the order of needs.
+const NeedOrder = "The most urgent first: what waits for a process or a worker, then failures, what is slow, wrong or was left out, stopped executions, skipped items. Of each kind, jobs with a schedule come first, then the newest executions."
+
 const maxNeedError = 300
 
 // Need says why something needs a person.
@@ -53,7 +56,7 @@ func needOfExecution(n *operator.Need, now time.Time) string {
 	case operator.NeedNoCommit:
 		return fmt.Sprintf("%s: its step %s has not committed for %s.", execution, n.Step, humanize.Seconds(n.Seconds))
 	case operator.NeedSlow:
-		return fmt.Sprintf("%s has run for %s; 95 of 100 completed ones took at most %s.", execution, humanize.Seconds(n.Seconds), humanize.Seconds(n.Usual))
+		return fmt.Sprintf("%s has run for %s; completed ones rarely took more than %s.", execution, humanize.Seconds(n.Seconds), humanize.Seconds(n.Usual))
 	case operator.NeedUnknown:
 		return execution + ": whether its last commit succeeded is unknown."
 	case operator.NeedStopped:

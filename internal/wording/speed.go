@@ -39,6 +39,14 @@ func Speed(points []operator.SeriesPoint, width int) (curve string, fastest floa
 	return b.String(), fastest
 }
 
+// Within is the 95th percentile of enough executions, or "".
+func Within(t *operator.Typical, says func(float64) string) string {
+	if p95, enough := t.Within(); enough {
+		return says(p95)
+	}
+	return ""
+}
+
 // rowsAt returns the rows at a time between two points: those written if none are read.
 func rowsAt(points []operator.SeriesPoint, at time.Time) float64 {
 	rows := func(p operator.SeriesPoint) float64 {

@@ -69,10 +69,15 @@ func TestAJobIsRunAndRestartedFromItsPages(t *testing.T) {
 		b.look("restart")
 		require.EqualValues(t, http.StatusOK, b.button("Restart execution 1"))
 		require.Equal(t, "/executions/2", b.path())
-		b.await(`document.querySelector("h1").innerText === "Execution 2 of job payments completed"`)
+		b.await(`document.querySelector("h1").innerText === "Execution 2 of job payments failed"`) // the file has changed
+		b.click("main", "restart it")
+		b.do(chromedp.Click(chromedp.CSS(`[name="accept_changes"]`)))
+		b.await(`document.querySelector('[name="planned"]').value === "accept_changes=true"`) // the plan follows
+		require.EqualValues(t, http.StatusOK, b.button("Restart execution 2"))
+		b.await(`document.querySelector("h1").innerText === "Execution 3 of job payments completed"`)
 		require.Contains(t, b.text("main"), "balanced")
 
-		b.open("/executions/2/audit")
+		b.open("/executions/3/audit")
 		require.Contains(t, b.text("main"), "anna")
 	})
 }

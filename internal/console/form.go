@@ -308,12 +308,20 @@ func (v *visit) acting(pairs ...string) []link {
 	return list
 }
 
-// formOf is the address of the form for an action; empty if there is none, or if the caller may only read.
+// formOf is the address of the page or of the form for an action; empty if there is none, or if the caller may only read.
 func (v *visit) formOf(a operator.Action) string {
+	of, q := v.executionLink(a.Execution).Href, url.Values{}
+	switch a.Kind {
+	case refusal.ActShow, refusal.ActExplain:
+		return of
+	case refusal.ActSkips:
+		return of + "/skips?left=true"
+	case refusal.ActWorkers, refusal.ActWork:
+		return v.Base + "/workers"
+	}
 	if v.Operations == nil || v.caller.Role != settings.Operator {
 		return ""
 	}
-	of, q := v.executionLink(a.Execution).Href, url.Values{}
 	switch a.Kind {
 	case refusal.ActRestart:
 		if a.NeedsFile {
@@ -327,6 +335,13 @@ func (v *visit) formOf(a operator.Action) string {
 		set(q, acceptField, a.AcceptChanges)
 		set(q, ifCompleteField, a.IfComplete)
 		return address(of+"/restart", q)
+	case refusal.ActRedrive, refusal.ActExport:
+		if a.Step != "" {
+			q.Set(stepField, a.Step)
+		}
+		return address(of+"/redrive", q)
+	case refusal.ActRecover:
+		return v.Base + "/recover"
 	case refusal.ActStop:
 		return of + "/stop"
 	case refusal.ActAbandon:

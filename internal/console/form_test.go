@@ -99,8 +99,7 @@ func TestAJobIsRunByItsFormOnceAndRestartedWithThePlanOfThePage(t *testing.T) {
 		require.Equal(t, first, s.submit("/jobs/load/run", values).leadsTo(), "a double click, or a reload")
 		require.Equal(t, core.StatusFailed, s.end(first))
 
-		failed := s.get("/executions/" + id(first)).is(http.StatusOK).clean().says(`href="/executions/` + id(first) + `/restart"`)
-		_ = failed
+		s.get("/executions/" + id(first)).is(http.StatusOK).clean().says(`href="/executions/` + id(first) + `/restart"`)
 		plan := s.get("/executions/"+id(first)+"/restart").is(http.StatusOK).clean().says("What the restart does", "Step load (chunk)", "Restart execution "+id(first))
 		other := s.submit("/executions/"+id(first)+"/restart", with(plan.fieldsOf(), "from", "start")).is(http.StatusOK).clean().says("Step table (tasklet): would run")
 		require.Equal(t, "start", other.fieldsOf().Get("from"))
@@ -109,8 +108,11 @@ func TestAJobIsRunByItsFormOnceAndRestartedWithThePlanOfThePage(t *testing.T) {
 		s.write("bad.csv", "id\n1\n2\na\nb\nc\n6\n")
 		second := s.submit("/executions/"+id(first)+"/restart", plan.fieldsOf()).leadsTo()
 		require.NotEqual(t, first, second)
-		require.Equal(t, core.StatusCompleted, s.end(second))
+		require.Equal(t, core.StatusFailed, s.end(second), "the file has changed")
 		require.Equal(t, second, s.submit("/executions/"+id(first)+"/restart", plan.fieldsOf()).leadsTo(), "the same form again")
+		changed := "/executions/" + id(second) + "/restart?accept_changes=true"
+		third := s.submit("/executions/"+id(second)+"/restart", s.get(changed).is(http.StatusOK).clean().fieldsOf()).leadsTo()
+		require.Equal(t, core.StatusCompleted, s.end(third))
 
 		s.submit("/jobs/load/run", with(s.get("/jobs/load/run?like="+id(first)).fieldsOf(), "params.note", "kept")).is(http.StatusConflict).clean().
 			says("complete", `value="kept"`, `value="2026-11-27"`)
@@ -142,6 +144,34 @@ func TestAnExecutionIsStoppedAndAbandonedByItsForms(t *testing.T) {
 		abandon := s.get(at + "/abandon").is(http.StatusOK).clean().says("never be restarted").fieldsOf()
 		s.submit(at+"/abandon", abandon).is(http.StatusSeeOther)
 		s.submit(at+"/restart", s.get(at+"/restart").is(http.StatusOK).clean().says("abandoned").fieldsOf()).is(http.StatusConflict).clean().says("abandoned")
+	})
+}
+
+func TestSkippedRowsAreCorrectedAndRedrivenByTheirForm(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url)
+		s.write("in.csv", "id\n1\n2\nx\n4\ny\n")
+		first := s.run("load", nil)
+		at := "/executions/" + id(first) + "/redrive"
+		s.get("/executions/" + id(first)).says(`href="/executions/` + id(first) + `/skips?left=true"`)
+		s.get("/executions/" + id(first) + "/skips").says(`href="` + at)
+		page := s.get(at).is(http.StatusOK).clean().says("<textarea", "x</textarea>", "y</textarea>")
+		values := page.fieldsOf()
+		numbers := regexp.MustCompile(`name="text\.(\d+)"`).FindAllStringSubmatch(page.text, -1)
+		require.Len(t, numbers, 2)
+		x, y := numbers[0][1], numbers[1][1]
+		values["item"] = []string{x, y}
+
+		replaced := s.submit(at, with(values, "text."+x, "x", "text."+y, "y", "find", "x", "replace", "3", "do", "replace")).is(http.StatusOK).clean()
+		require.Regexp(t, `3</textarea>`, replaced.text)
+		values.Del("use." + y)
+		second := s.submit(at, with(values, "text."+x, "3", "do", "")).leadsTo()
+		require.Equal(t, core.StatusCompleted, s.end(second))
+		s.get("/executions/"+id(first)+"/skips").says("execution "+id(second), ">left<")
+		s.submit(at, values).is(http.StatusSeeOther)
+		values.Set("key", "another")
+		s.submit(at, values).is(http.StatusConflict).clean().says("text."+x, "3</textarea>")
 	})
 }
 

@@ -46,8 +46,6 @@ type restartView struct {
 	Accept  bool
 	// Complete: also if it is COMPLETED.
 	Complete bool
-	// Changed: the job file has changed in parts with committed work.
-	Changed bool
 }
 
 // option is a choice of a field.
@@ -89,6 +87,7 @@ func actsOfExecutions() []act {
 		{route{pattern: "/executions/{execution}/restart", section: "executions", name: "restart"}, (*form).restart, (*form).sendRestart, again},
 		{route{pattern: "/executions/{execution}/stop", section: "executions", name: "act"}, (*form).stop, (*form).sendStop, again},
 		{route{pattern: "/executions/{execution}/abandon", section: "executions", name: "act"}, (*form).abandon, (*form).sendAbandon, again},
+		{route{pattern: "/executions/{execution}/redrive", section: "executions", name: "redrive"}, (*form).redrive, (*form).sendRedrive, again},
 	}
 }
 
@@ -150,7 +149,6 @@ func (f *form) restart() (*page, error) {
 		button = "Restart execution " + id(e.ID)
 	}
 	view.Form = f.view(button)
-	view.Changed = view.Accept || f.refused != nil && f.refused.Diff != ""
 	if plan != nil {
 		view.Plan, view.Form.Epoch = f.planView(plan), fmt.Sprint(plan.Epoch)
 	}

@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
@@ -96,7 +97,11 @@ func (v ofExecution) skips() (*page, error) {
 	if req.After != 0 {
 		view.First = v.with("after", "")
 	}
-	return tabPage(shown, "skips", view), nil
+	p := tabPage(shown, "skips", view)
+	if slices.ContainsFunc(explained.Skipped, func(g operator.SkipCount) bool { return g.Left > 0 }) {
+		p.Acts = v.acting("Correct and redrive", "/executions/"+id(shown.ID)+"/redrive")
+	}
+	return p, nil
 }
 
 func (v ofExecution) skipLine(s *operator.SkipView) skipLine {

@@ -1,0 +1,273 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/humanize"
+	"github.com/surfin-batch/surfin/internal/operator"
+)
+
+// The fields of a redrive: those of an item end with its number.
+const (
+	stepField    = "step"
+	useField     = "use."
+	textField    = "text."
+	findField    = "find"
+	replaceField = "replace"
+	doReplace    = "replace"
+	allField     = "all"
+)
+
+// redriveView has the skipped items that are left, to correct, check and redrive.
+type redriveView struct {
+	actView
+	Steps []option
+	Items []editLine
+	// Next is the address of further items.
+	Next          string
+	Find, Replace string
+	// Checked says what the check found.
+	Checked string
+}
+
+// editLine is a skipped item with its text to edit.
+type editLine struct {
+	skipLine
+	ID   string
+	Used bool
+	// Editable: a browser returns its text as it is.
+	Editable bool
+	Text     string
+	// IsItem: the text is the item as JSON, not the raw text.
+	IsItem bool
+	Lines  int
+	Edited bool
+	// Outcome is what a check says of it.
+	Outcome string
+	Right   bool
+	Reason  string
+}
+
+// redrivePlan is the answer of the check.
+type redrivePlan struct {
+	Items []struct {
+		ID      int64           `json:"id"`
+		Outcome string          `json:"outcome"`
+		Item    json.RawMessage `json:"item"`
+		Class   string          `json:"class"`
+		Error   string          `json:"error"`
+		Field   string          `json:"field"`
+	} `json:"items"`
+}
+
+func (f *form) redrive() (*page, error) {
+	e, about, err := f.about()
+	if err != nil {
+		return nil, err
+	}
+	req := operator.SkipsRequest{Execution: e.ID, Step: f.values.Get(stepField), Left: true, After: f.key("after"), Limit: pageSize}
+	found, err := f.Service.Skips(f.r.Context(), req)
+	if err != nil {
+		return nil, err
+	}
+	if f.r.Method == http.MethodPost && f.values.Has("item") {
+		if found.Items, err = f.shown(); err != nil {
+			return nil, err
+		}
+	}
+	view := redriveView{actView: about, Find: f.values.Get(findField), Replace: f.values.Get(replaceField)}
+	for i := range found.Items {
+		view.Items = append(view.Items, f.editLine(&found.Items[i]))
+	}
+	if found.Next != 0 {
+		view.Next = f.with("after", strconv.FormatInt(found.Next, 10))
+	}
+	if view.Steps, err = f.skippedSteps(e); err != nil {
+		return nil, err
+	}
+	if f.values.Get(doField) == doCheck {
+		if err := f.check(&view, found.Items); err != nil {
+			return nil, err
+		}
+	}
+	button := "Redrive those that are chosen"
+	if len(view.Items) == 0 {
+		button = ""
+	}
+	view.Form = f.view(button)
+	if view.Form.Epoch == "" {
+		view.Form.Epoch = fmt.Sprint(e.Epoch)
+	}
+	view.Form.Cancel = view.Execution.Href + "/skips"
+	heading := "Redrive skipped items of execution " + id(e.ID) + " of job " + clip(e.JobName, shortText)
+	if len(view.Items) == 0 {
+		heading = "Execution " + id(e.ID) + " has no skipped items left"
+	}
+	return &page{Title: "Redrive " + title(&e.Execution), Heading: heading, Body: view}, nil
+}
+
+// skippedSteps are the steps with items that are left.
+func (f *form) skippedSteps(e *operator.ExecutionView) ([]option, error) {
+	explained, err := f.Service.Explain(f.r.Context(), operator.ExplainRequest{Execution: e.ID})
+	if err != nil {
+		return nil, err
+	}
+	var list []option
+	for _, g := range explained.Skipped {
+		if g.Left > 0 && !slices.ContainsFunc(list, func(o option) bool { return o.Value == g.Step }) {
+			list = append(list, option{g.Step, clip(g.Step, shortText), g.Step == f.values.Get(stepField)})
+		}
+	}
+	return list, nil
+}
+
+// editLine is an item as it was typed, or as it is stored.
+func (f *form) editLine(s *operator.SkipView) editLine {
+	number := strconv.FormatInt(s.ID, 10)
+	stored, isItem := storedText(s)
+	l := editLine{skipLine: ofExecution{f.visit}.skipLine(s), ID: number, Text: stored, IsItem: isItem, Used: f.r.Method != http.MethodPost || f.values.Has(useField+number)}
+	l.Editable = stored != "" && f.isReturned(stored)
+	if text, typed := f.typed(number, stored); typed && l.Editable {
+		l.Text, l.Edited = text, text != stored
+	}
+	const most = 12
+	l.Lines = min(most, 1+strings.Count(l.Text, "\n"))
+	return l
+}
+
+// storedText is the raw text of an item, or the item as JSON.
+func storedText(s *operator.SkipView) (text string, isItem bool) {
+	if s.Raw != nil {
+		return *s.Raw, false
+	}
+	if len(s.Item) == 0 || string(s.Item) == "null" {
+		return "", true
+	}
+	var indented bytes.Buffer
+	if json.Indent(&indented, s.Item, "", "  ") != nil {
+		return string(s.Item), true
+	}
+	return indented.String(), true
+}
+
+// isReturned reports whether a page shows a text as it is, so that a browser can return it: without signs for
+// characters, and without a secret.
+func (f *form) isReturned(text string) bool {
+	const longest = 64 << 10
+	lines := strings.ReplaceAll(text, "\r\n", "\n")
+	return len(text) <= longest && !strings.Contains(lines, "\r") && string(visible([]byte(lines))) == lines && f.masked(lines) == lines &&
+		(lines == text || !strings.Contains(strings.ReplaceAll(text, "\r\n", ""), "\n"))
+}
+
+// typed is the text that a browser returned, with the line ends of the stored one.
+func (f *form) typed(number, stored string) (string, bool) {
+	if !f.values.Has(textField + number) {
+		return "", false
+	}
+	text := strings.ReplaceAll(f.values.Get(textField+number), "\r\n", "\n")
+	if f.values.Get(doField) == doReplace && f.values.Get(findField) != "" && f.values.Has(useField+number) {
+		text = strings.ReplaceAll(text, f.values.Get(findField), f.values.Get(replaceField))
+	}
+	if strings.Contains(stored, "\r\n") {
+		text = strings.ReplaceAll(text, "\n", "\r\n")
+	}
+	return text, true
+}
+
+// chosen are the items of the request: those that were not edited are taken as they are stored.
+func (f *form) chosen(items []operator.SkipView) []map[string]any {
+	list := []map[string]any{}
+	for i := range items {
+		l := f.editLine(&items[i])
+		if !l.Used {
+			continue
+		}
+		one := map[string]any{"id": items[i].ID}
+		switch {
+		case l.Edited && l.IsItem:
+			one["item"] = json.RawMessage(l.Text)
+			if !json.Valid([]byte(l.Text)) {
+				one["item"] = l.Text // the reader says what is wrong with it
+			}
+		case l.Edited:
+			one["raw"] = l.Text
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// sendRedrive redrives the items that were chosen on the page, or all that are left.
+func (f *form) sendRedrive() (operation, error) {
+	if f.values.Get(doField) == doReplace {
+		return operation{}, errShowAgain
+	}
+	body := map[string]any{}
+	if step := f.values.Get(stepField); step != "" {
+		body[stepField] = step
+	}
+	if f.values.Get(allField) != yes {
+		items, err := f.shown()
+		if err != nil {
+			return operation{}, err
+		}
+		body["items"] = f.chosen(items)
+	}
+	return operation{"/v1/executions/" + id(f.executionID()) + "/redrive", f.guarded(body)}, nil
+}
+
+// shown are the items that the page had.
+func (f *form) shown() ([]operator.SkipView, error) {
+	var items []operator.SkipView
+	for _, number := range f.values["item"] {
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return nil, &operator.RequestError{Field: "item", Value: clip(number, shortText), Reason: "expected the number of a skipped item"}
+		}
+		s, err := f.Service.Skip(f.r.Context(), n)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, *s)
+	}
+	return items, nil
+}
+
+// check asks what would become of the chosen items.
+func (f *form) check(view *redriveView, items []operator.SkipView) error {
+	body := map[string]any{"items": f.chosen(items)}
+	if step := f.values.Get(stepField); step != "" {
+		body[stepField] = step
+	}
+	var plan redrivePlan
+	err := f.request(f.r.Context(), operation{"/v1/executions/" + id(f.executionID()) + "/redrive/plan", body}, "", &plan)
+	if refused, is := err.(*problem); is { //nolint:errorlint // request returns it as it is
+		f.refused = refused
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	right := 0
+	for _, found := range plan.Items {
+		at := slices.IndexFunc(view.Items, func(l editLine) bool { return l.ID == strconv.FormatInt(found.ID, 10) })
+		if at < 0 {
+			continue
+		}
+		l := &view.Items[at]
+		l.Outcome, l.Right = found.Outcome, found.Error == ""
+		if l.Right {
+			right++
+		} else {
+			l.Reason = clip(f.masked(strings.TrimSpace(found.Class+" "+found.Error)), lineText)
+		}
+	}
+	view.Checked = fmt.Sprintf("%d of %s would be processed.", right, humanize.Plural(len(plan.Items), "item"))
+	return nil
+}

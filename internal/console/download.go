@@ -10,8 +10,10 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/operator"
@@ -74,7 +76,7 @@ func (v download) skipsTable() (*page, error) {
 		for i := range found.Items {
 			cells := wording.SkipCells(&found.Items[i])
 			for c := range cells {
-				cells[c] = v.masked(cells[c])
+				cells[c] = inertCell(v.masked(cells[c]))
 			}
 			if err = rows.Write(cells); err != nil {
 				break
@@ -88,6 +90,17 @@ func (v download) skipsTable() (*page, error) {
 	}
 	rows.Flush()
 	return file.end(cmp.Or(err, rows.Error()))
+}
+
+// inertCell is a cell that no spreadsheet runs as a formula.
+func inertCell(text string) string {
+	if first, _ := utf8.DecodeRuneInString(text); !strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
+		return text
+	}
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		return text
+	}
+	return "'" + text
 }
 
 func (v download) skipsRequest() operator.SkipsRequest {

@@ -15,6 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/console"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
 )
 
 func TestLogSkipsAndDefinitionAreDownloads(t *testing.T) {
@@ -65,6 +66,22 @@ func TestLogSkipsAndDefinitionAreDownloads(t *testing.T) {
 		require.NotContains(t, skip.text, "spelling")
 		require.Equal(t, "***", s.file("/skips/1/item.txt").text)
 	})
+}
+
+// Rows come from anywhere, and a spreadsheet runs cells that begin like a formula.
+func TestNoCellOfATableIsAFormula(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.SQLite(t))
+	at := "/executions/" + text(s.run("load", nil))
+	db := testengine.New(t, s.url)
+	for stored, cell := range map[string]string{
+		"=1+1": "'=1+1", "+1-1": "'+1-1", "-cmd|' /C calc'!A0": "'-cmd|' /C calc'!A0", "@SUM(A1)": "'@SUM(A1)", "-1.5e3": "-1.5e3", "+7": "+7", "x=1": "x=1", "-": "'-", "＝1+1": "'＝1+1",
+	} {
+		db.Exec("UPDATE surfin_skipped_item SET path = '" + strings.ReplaceAll(stored, "'", "''") + "'")
+		rows, err := csv.NewReader(strings.NewReader(s.file(at + "/skips.csv").text)).ReadAll()
+		require.NoError(t, err)
+		require.Equal(t, cell, rows[1][3])
+	}
 }
 
 // A download that cannot begin is a page.

@@ -206,6 +206,9 @@ func (s *splitStep) collect(ctx context.Context, parts []core.StepExecution) err
 		}
 		for _, id := range w.Steps {
 			record := records[id]
+			if record.Unreadable != nil {
+				return record.Unreadable
+			}
 			if record.JobExecutionID == r.exec.ID {
 				r.attempt.Progress.Record(record)
 			} else {

@@ -126,7 +126,7 @@ type comparer struct {
 }
 
 type compareRecords interface {
-	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
+	Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
 	Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
 	StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error)
 	SkipCounts(ctx context.Context, id core.JobExecutionID) ([]ports.SkipCount, error)
@@ -135,7 +135,7 @@ type compareRecords interface {
 
 // Compare compares an execution. It may return core.ErrNotFound or a *RequestError.
 func (s *comparer) Compare(ctx context.Context, req CompareRequest) (*Comparison, error) {
-	exec, err := s.records.Execution(ctx, req.Execution)
+	exec, err := seen(ctx, s.records, req.Execution)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (s *comparer) others(ctx context.Context, exec *core.JobExecution, with str
 		if err != nil || id <= 0 {
 			return nil, &RequestError{Field: "with", Value: with, Reason: "expected the number of an execution, or a word", Allowed: []string{WithPrevious, WithTypical}}
 		}
-		other, err := s.records.Execution(ctx, core.JobExecutionID(id))
+		other, err := seen(ctx, s.records, core.JobExecutionID(id))
 		if err != nil {
 			return nil, err
 		}
@@ -212,7 +212,7 @@ func (s *comparer) others(ctx context.Context, exec *core.JobExecution, with str
 	if with == WithTypical {
 		return list, nil
 	}
-	other, err := s.records.Execution(ctx, list[0].ID) // with its definition
+	other, err := seen(ctx, s.records, list[0].ID) // with its definition
 	if err != nil {
 		return nil, err
 	}

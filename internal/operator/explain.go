@@ -69,6 +69,8 @@ type Explanation struct {
 	// Restart is nil if a restart is refused, for a redrive, or if this program
 	// no longer understands the stored job file.
 	Restart *RestartPlan `json:"restart,omitempty"`
+	// Unreadable names stored data that are left out, since they cannot be read; a restart is refused then.
+	Unreadable string `json:"unreadable,omitempty"`
 	// Refused is why a restart is, or would be, refused.
 	Refused Reason `json:"refused,omitempty"`
 	// RefusedBy is the execution that prevents a restart (refusal.Exclusive).
@@ -225,15 +227,17 @@ type findings struct {
 	placed    *[]PlacedWork // nil if they are not read yet
 	skips     []ports.SkipCount
 	// nil if this program no longer understands the stored file; unread is why.
-	file      *jobfile.File
-	unread    error
-	job       *model.Job
-	uses      []jobfile.Used
-	change    FileChange
-	changed   string
-	now       core.Definition
-	carried   *jobfile.File
-	elsewhere map[string]elsewhere
+	file   *jobfile.File
+	unread error
+	// unreadable: records of this instance are incomplete.
+	unreadable error
+	job        *model.Job
+	uses       []jobfile.Used
+	change     FileChange
+	changed    string
+	now        core.Definition
+	carried    *jobfile.File
+	elsewhere  map[string]elsewhere
 }
 
 // gather reads the data of an explanation. before may be nil.
@@ -264,6 +268,12 @@ func (s *explainer) gather(ctx context.Context, id core.JobExecutionID, before *
 	if p.stepRecords.skips {
 		if p.skips, err = s.records.SkipCounts(ctx, id); err != nil {
 			return nil, err
+		}
+	}
+	p.unreadable = exec.Unreadable
+	for name, h := range p.history {
+		if p.unreadable == nil && h.Last.Unreadable != nil {
+			p.unreadable = fmt.Errorf("step %s: %w", name, h.Last.Unreadable)
 		}
 	}
 	s.readDefinition(p)

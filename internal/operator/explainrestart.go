@@ -18,6 +18,9 @@ func (p *findings) explainRestart(ctx context.Context, e *Explanation) error {
 	add := func(a Action) { e.Actions = append(e.Actions, a) }
 	id := p.exec.ID
 	restartable := p.job == nil || p.job.Restartable || p.exec.RedriveOf != 0 // a redrive runs no flow
+	if p.unreadable != nil {
+		e.Unreadable = p.unreadable.Error()
+	}
 	switch reason := reasonOf(p.newest.Refusal(restartable)); {
 	case p.newest.Execution.ID != id:
 		e.Refused = refusal.NotNewest
@@ -25,6 +28,8 @@ func (p *findings) explainRestart(ctx context.Context, e *Explanation) error {
 	case reason == refusal.Running:
 		e.Refused = reason
 		p.offerWatch(e)
+	case p.unreadable != nil && reason == "":
+		e.Refused = refusal.IllegalState
 	case reason == "", reason == refusal.NotRestartable:
 		e.Refused = reason
 		if err := p.offerRestart(ctx, e); err != nil {
@@ -90,6 +95,10 @@ func (p *findings) offerRestart(ctx context.Context, e *Explanation) error {
 			return err
 		}
 		plan, err := restartPlan(ctx, p.known(), &p.exec, current)
+		if errors.Is(err, ports.ErrUnreadable) {
+			e.Refused, e.Unreadable = refusal.IllegalState, err.Error()
+			return nil
+		}
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -58,6 +59,9 @@ func (m *Meter) loadBaseline(ctx context.Context, e *core.JobExecution) error {
 		return nil
 	}
 	done, err := m.earlierOf(ctx, e)
+	if errors.Is(err, ports.ErrUnreadable) { // its share of the work is not known
+		done, err = nil, nil
+	}
 	if err != nil {
 		return fmt.Errorf("read the work of earlier attempts of execution %d: %w", e.ID, err)
 	}
@@ -86,7 +90,7 @@ func (s *progress) earlierOf(ctx context.Context, e *core.JobExecution) (*earlie
 			done.left[entry.Step], again[entry.Visit] = true, true
 		}
 	}
-	attempts, err := s.records.Executions(ctx, ports.ExecutionFilter{Instance: e.InstanceID, Before: e.ID, Limit: maxAttempts})
+	attempts, err := s.records.Executions(ctx, ports.ExecutionFilter{Instance: e.InstanceID, Before: e.ID, Brief: true, Limit: maxAttempts})
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +112,7 @@ func (s *progress) earlierOf(ctx context.Context, e *core.JobExecution) (*earlie
 
 func (s *progress) baselineOf(ctx context.Context, of *core.JobExecution) (*baseline, error) {
 	completed, err := s.records.Executions(ctx, ports.ExecutionFilter{
-		JobName: of.JobName, Statuses: []core.Status{core.StatusCompleted}, RedriveOf: of.RedriveOf, Limit: maxPast,
+		JobName: of.JobName, Statuses: []core.Status{core.StatusCompleted}, RedriveOf: of.RedriveOf, Brief: true, Limit: maxPast,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read past executions of job %s: %w", of.JobName, err)

@@ -39,6 +39,9 @@ func (s *judge) found(ctx context.Context, id core.JobExecutionID) (*core.JobExe
 	if errors.Is(err, core.ErrNotFound) {
 		return nil, &Refusal{Reason: refusal.NotFound, Execution: id, Err: err, Actions: []Action{{Kind: refusal.ActHistory}}}
 	}
+	if errors.Is(err, ports.ErrUnreadable) {
+		return nil, &Refusal{Reason: refusal.IllegalState, Execution: id, Err: err, Actions: []Action{{Kind: refusal.ActShow, Execution: id}}}
+	}
 	return e, err
 }
 
@@ -76,7 +79,24 @@ func (s *judge) judged(ctx context.Context, records []core.JobExecution) ([]port
 }
 
 func (s *judge) judgedExecution(ctx context.Context, id core.JobExecutionID) (*ports.JudgedExecution, error) {
-	found, err := s.records.Judged(ctx, ports.JudgedRequest{IDs: []core.JobExecutionID{id}, Dead: s.dead})
+	return judgedOf(ctx, s.records, s.dead, id)
+}
+
+type judgedReader interface {
+	Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
+}
+
+// seen returns an execution for a view, without its unreadable parts.
+func seen(ctx context.Context, records judgedReader, id core.JobExecutionID) (*core.JobExecution, error) {
+	judged, err := judgedOf(ctx, records, nil, id)
+	if err != nil {
+		return nil, err
+	}
+	return &judged.Execution, nil
+}
+
+func judgedOf(ctx context.Context, records judgedReader, dead func(core.Owner) bool, id core.JobExecutionID) (*ports.JudgedExecution, error) {
+	found, err := records.Judged(ctx, ports.JudgedRequest{IDs: []core.JobExecutionID{id}, Dead: dead})
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("job execution %d: %w", id, core.ErrNotFound)
 	}

@@ -76,7 +76,7 @@ type LogLineView struct {
 
 type executionLogs struct {
 	records interface {
-		Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
+		Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
 		Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
 		LogPage(ctx context.Context, filter ports.LogFilter) (ports.LogPage, error)
 	}
@@ -88,7 +88,7 @@ func (s *executionLogs) Log(ctx context.Context, req LogRequest) (*ExecutionLog,
 	if err != nil {
 		return nil, err
 	}
-	exec, err := s.records.Execution(ctx, req.Execution)
+	exec, err := seen(ctx, s.records, req.Execution)
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,6 @@ type overviews struct {
 }
 
 type overviewRecords interface {
-	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
 	Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
 	StoredSeries(ctx context.Context, ids ...core.StepExecutionID) (map[core.StepExecutionID]ports.StepSeries, error)
 }
@@ -307,7 +306,7 @@ func (s *overviews) stillNeeded(ctx context.Context, judged []ports.JudgedExecut
 		case skips && newest.Status != core.StatusCompleted:
 			continue
 		case skips && newest.ID != e.ID:
-			last, err := s.records.Execution(ctx, newest.ID)
+			last, err := seen(ctx, s.records, newest.ID)
 			if err != nil {
 				return nil, err
 			}

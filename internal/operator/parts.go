@@ -15,7 +15,7 @@ import (
 type parted struct {
 	view    *viewer
 	records interface {
-		Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
+		Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
 		ports.Parts
 		WorkerNames(ctx context.Context) (map[core.Owner]string, error)
 	}
@@ -79,7 +79,7 @@ func (s *parted) Parts(ctx context.Context, req PartsRequest) (*PartPage, error)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.records.Execution(ctx, req.Execution); err != nil {
+	if _, err := seen(ctx, s.records, req.Execution); err != nil {
 		return nil, err
 	}
 	steps, err := s.records.PartedSteps(ctx, req.Execution)

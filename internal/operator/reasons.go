@@ -38,7 +38,9 @@ func reasons() []reasonRow {
 		{refusal.NotRestartable, isError(ports.ErrNotRestartable), exitRefused, 0, conflict},
 		{refusal.Abandoned, isError(ports.ErrAbandoned), exitRefused, exitFailed, conflict},
 		{refusal.NotNewest, isError(ports.ErrNotMostRecent), exitRefused, 0, conflict},
-		{refusal.IllegalState, isError(ports.ErrIllegalState), exitRefused, exitFailed, conflict},
+		{refusal.IllegalState, func(err error) bool {
+			return errors.Is(err, ports.ErrIllegalState) || errors.Is(err, ports.ErrUnreadable)
+		}, exitRefused, exitFailed, conflict},
 		{refusal.Changed, asError[*jobfile.ChangedError], exitUsage, 0, conflict},
 		{refusal.File, asError[jobfile.Problems], exitUsage, 0, conflict},
 		{refusal.Parameters, asError[*ports.ParameterError], exitUsage, 0, wrong},

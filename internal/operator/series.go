@@ -80,7 +80,7 @@ type curves struct {
 }
 
 type seriesRecords interface {
-	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
+	Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
 	SampledSteps(ctx context.Context, req ports.SampledRequest) ([]ports.SampledStep, error)
 }
 
@@ -92,7 +92,7 @@ const (
 
 // Series returns the counters of an execution over time, or core.ErrNotFound, for a step a *NoStepError.
 func (s *curves) Series(ctx context.Context, req SeriesRequest) (*SeriesView, error) {
-	exec, err := s.records.Execution(ctx, req.Execution)
+	exec, err := seen(ctx, s.records, req.Execution)
 	if err != nil {
 		return nil, fmt.Errorf("execution %d: %w", req.Execution, err)
 	}

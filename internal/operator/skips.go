@@ -16,7 +16,7 @@ import (
 
 type skips struct {
 	records interface {
-		Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
+		Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
 		Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
 		SkippedItems(ctx context.Context, filter ports.SkipFilter) ([]core.SkippedItem, error)
 		SkippedItem(ctx context.Context, id int64) (*core.SkippedItem, error)
@@ -122,7 +122,7 @@ func (s *skips) Skips(ctx context.Context, req SkipsRequest) (SkipPage, error) {
 	if err != nil {
 		return SkipPage{}, err
 	}
-	exec, err := s.records.Execution(ctx, req.Execution)
+	exec, err := seen(ctx, s.records, req.Execution)
 	if err != nil {
 		return SkipPage{}, err
 	}
@@ -172,7 +172,7 @@ func (s *skips) Skip(ctx context.Context, id int64) (*SkipView, error) {
 	if err != nil {
 		return nil, err
 	}
-	exec, err := s.records.Execution(ctx, item.JobExecutionID)
+	exec, err := seen(ctx, s.records, item.JobExecutionID)
 	if err != nil {
 		return nil, fmt.Errorf("the execution of skipped item %d: %w", id, err)
 	}
@@ -192,7 +192,7 @@ func (s *skips) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer) 
 	if err != nil {
 		return 0, err
 	}
-	if _, err := s.records.Execution(ctx, req.Execution); err != nil {
+	if _, err := seen(ctx, s.records, req.Execution); err != nil {
 		return 0, err
 	}
 	filter.Limit = exportPage

@@ -34,7 +34,7 @@ func (s *stepKinds) isChunk(ctx context.Context, step ports.OpenStep) (bool, err
 	defer s.mu.Unlock()
 	hash, known := s.of[step.Execution]
 	if !known {
-		e, err := s.records.Execution(ctx, step.Execution)
+		e, err := seen(ctx, s.records, step.Execution)
 		if err != nil {
 			return false, fmt.Errorf("read the definition of execution %d: %w", step.Execution, err)
 		}

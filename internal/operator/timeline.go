@@ -14,7 +14,7 @@ type timelines struct {
 }
 
 type timelineRecords interface {
-	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
+	Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
 	ports.Spans
 	PartPage(ctx context.Context, filter ports.PartFilter) ([]ports.ListedPart, error)
 }
@@ -173,7 +173,7 @@ func (s *timelines) Timeline(ctx context.Context, req TimelineRequest) (*Timelin
 
 func (s *timelines) builder(ctx context.Context, req TimelineRequest) (*timelineBuilder, error) {
 	if req.Of == nil {
-		exec, err := s.records.Execution(ctx, req.Execution)
+		exec, err := seen(ctx, s.records, req.Execution)
 		if err != nil {
 			return nil, err
 		}

@@ -44,11 +44,22 @@ func (s *viewer) views(ctx context.Context, judged []ports.JudgedExecution) ([]E
 
 func (s *viewer) view(e *core.JobExecution, newest *ports.NewestAttempt) Execution {
 	return Execution{
-		ID: e.ID, InstanceID: e.InstanceID, JobName: e.JobName, Status: e.Status, ExitCode: e.ExitCode, Error: e.Error,
+		ID: e.ID, InstanceID: e.InstanceID, JobName: e.JobName, Status: e.Status, ExitCode: e.ExitCode, Error: withUnreadable(e.Error, e.Unreadable),
 		Attempt: e.Attempt, Epoch: e.Epoch, Params: Parameters{e.Params}, CreatedAt: utc(e.CreatedAt), StartedAt: utc(e.StartedAt), EndedAt: utc(e.EndedAt),
 		Duration: seconds(elapsed(e.StartedAt, e.EndedAt, s.judge.now())),
 		File:     e.Definition.Path, RedriveOf: e.RedriveOf, Parent: e.Parent, Gate: e.Gate, Actions: s.judge.actionsFor(e, newest), Owner: s.ownerOf(e, newest),
 	}
+}
+
+// withUnreadable is the error of an execution, after stored data of it that cannot be read.
+func withUnreadable(text string, unreadable error) string {
+	switch {
+	case unreadable == nil:
+		return text
+	case text == "":
+		return unreadable.Error()
+	}
+	return unreadable.Error() + "; " + text
 }
 
 func (s *viewer) ownerOf(e *core.JobExecution, newest *ports.NewestAttempt) *Owner {
@@ -67,7 +78,7 @@ func (s *viewer) stepView(step *core.StepExecution) StepView {
 		started = time.Time{}
 	}
 	view := StepView{
-		Step: step.Name, Execution: step.JobExecutionID, Status: step.Status, Exit: step.ExitCode, Error: step.Error,
+		Step: step.Name, Execution: step.JobExecutionID, Status: step.Status, Exit: step.ExitCode, Error: withUnreadable(step.Error, step.Unreadable),
 		Started: utc(started), Ended: utc(step.EndedAt), Out: step.Out, Gate: step.Gate, Child: ports.ChildOf(step),
 		NewDefinition: hasNewDefinition(step), Warnings: step.Warnings(), ID: step.ID, Flow: step.Visit.Flow,
 	}

@@ -44,6 +44,8 @@ var (
 	ErrNoSuchJob = errors.New("there is no such job")
 	// ErrNoIncrementer: no next instance.
 	ErrNoIncrementer = errors.New("the job has no incrementer")
+	// ErrUnreadable: stored data cannot be parsed.
+	ErrUnreadable = errors.New("the history has data that cannot be read")
 	// ErrIllegalState: a state that the framework never leaves, such as no executions.
 	ErrIllegalState = errors.New("the history of the instance is inconsistent")
 )

@@ -92,6 +92,10 @@ func refusedText(e *operator.Explanation) string {
 			}
 		}
 		return why + strings.Join(refused, "; ")
+	case refusal.IllegalState:
+		if e.Unreadable != "" {
+			return humanize.OneLine(e.Unreadable)
+		}
 	case refusal.StartLimit:
 		if l := e.Restart.Limit; l != nil {
 			return fmt.Sprintf("step %s was attempted %s, and its start_limit is %d", l.Step, timesText(l.Attempts), l.Limit)

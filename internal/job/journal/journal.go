@@ -90,6 +90,9 @@ func newJournal(ctx context.Context, repository Repository, rows []ports.Journal
 	}
 	maps.Copy(j.steps, read)
 	for _, s := range read {
+		if s.Unreadable != nil {
+			return nil, s.Unreadable
+		}
 		if _, newer := history[s.Name]; !newer && isPassedIn(rows, s.ID) {
 			history[s.Name] = ports.StepHistory{Last: s, Attempts: 1}
 		}

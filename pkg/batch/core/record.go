@@ -51,11 +51,14 @@ type JobExecution struct {
 	// FormerTimes: the launching program read local times as UTC (rule D5).
 	FormerTimes bool
 	// Gate answers the job's `expect`; or empty.
-	Gate      string
-	Time      time.Time
-	CreatedAt time.Time
-	StartedAt time.Time // or zero
-	EndedAt   time.Time // or zero
+	Gate string
+	// Unreadable names stored data that are left out, since they cannot be parsed: only in views, never where work is
+	// decided. nil means none.
+	Unreadable error
+	Time       time.Time
+	CreatedAt  time.Time
+	StartedAt  time.Time // or zero
+	EndedAt    time.Time // or zero
 }
 
 // Clone shares nothing with e.
@@ -117,6 +120,8 @@ type StepExecution struct {
 	Assigned     int
 	// OpenParts are its partitions not over.
 	OpenParts int64
+	// Unreadable is as in JobExecution.
+	Unreadable error
 
 	StartedAt time.Time
 	EndedAt   time.Time

@@ -49,11 +49,10 @@ func (r *bulk) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[cor
 	if err := gormtx.Find(r.store.session(ctx).Where(r.store.sql("job_execution_id {among}"), listed(ids)).Order("job_execution_id, id"), &rows); err != nil {
 		return nil, fmt.Errorf("list the steps of %d job executions: %w", len(ids), err)
 	}
-	records, err := stepRecords(rows)
-	for _, s := range records {
+	for _, s := range stepRecords(rows) {
 		steps[s.JobExecutionID] = append(steps[s.JobExecutionID], s)
 	}
-	return steps, err
+	return steps, nil
 }
 
 // LastExecutions implements ports.BulkExplorer with one statement, over the index of the
@@ -130,11 +129,10 @@ func (r *bulk) PartTotals(ctx context.Context, id core.JobExecutionID) (map[core
 			if err := rows.Scan(&manager, &text); err != nil {
 				return err
 			}
-			before, err := decodeCounts(text)
 			of := totals[manager]
-			of.Before = of.Before.Add(before)
+			of.Before = of.Before.Add(knownCounts(text))
 			totals[manager] = of
-			return err
+			return nil
 		})
 	}
 	if err != nil {
@@ -247,10 +245,7 @@ func newestJudged(judged []ports.JudgedExecution) []ports.JudgedExecution {
 }
 
 func (j *judgedRow) record(dead func(core.Owner) bool) (ports.JudgedExecution, error) {
-	exec, err := j.Judged.Row.with(j.Judged.Params)
-	if err != nil {
-		return ports.JudgedExecution{}, err
-	}
+	exec := j.Judged.Row.with(j.Judged.Params)
 	id, status, err := j.newest()
 	if err != nil {
 		return ports.JudgedExecution{}, err

@@ -2,7 +2,7 @@ package repository
 
 import (
 	"encoding/json"
-	"errors"
+	"fmt"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -23,7 +23,7 @@ func decodeConfinement(text string) (*core.Confinement, error) {
 	}
 	c := &core.Confinement{}
 	if err := json.Unmarshal([]byte(text), c); err != nil {
-		return nil, errors.Join(errors.New("the stored confinement of the execution is unreadable"), err)
+		return nil, fmt.Errorf("stored confinement: %w", err)
 	}
 	return c, nil
 }

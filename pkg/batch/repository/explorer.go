@@ -219,9 +219,8 @@ func (r *explorer) executions(query *gorm.DB, brief bool, about int) ([]core.Job
 	}
 	found := make([]core.JobExecution, len(rows))
 	for i := range rows {
-		var err error
-		if found[i], err = rows[i].Row.with(rows[i].Params); err != nil {
-			return nil, err
+		if found[i] = rows[i].Row.with(rows[i].Params); found[i].Unreadable != nil && !brief {
+			return nil, found[i].Unreadable
 		}
 	}
 	return found, nil

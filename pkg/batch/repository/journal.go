@@ -70,11 +70,7 @@ func (r *journal) StepsByID(ctx context.Context, ids []core.StepExecutionID) (ma
 		if err := gormtx.Find(r.store.session(ctx).Where("id IN ?", batch), &rows); err != nil {
 			return nil, fmt.Errorf("read %d step executions: %w", len(batch), err)
 		}
-		records, err := stepRecords(rows)
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range records {
+		for _, s := range stepRecords(rows) {
 			steps[s.ID] = s
 		}
 	}

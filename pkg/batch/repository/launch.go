@@ -138,9 +138,9 @@ func (l *launch) run(ctx context.Context, notes *ledger) error {
 	if last == nil {
 		return &refusalError{fmt.Errorf("job %s, instance %d has no execution: %w", l.req.JobName, l.instance, ports.ErrIllegalState)}
 	}
-	previous, err := last.Row.with(last.Params)
-	if err != nil {
-		return err
+	previous := last.Row.with(last.Params)
+	if previous.Unreadable != nil {
+		return previous.Unreadable
 	}
 	if l.req.Again && last.Row.Status == core.StatusStarting && last.Row.Owner == l.req.Owner.String() {
 		if l.launched.Previous, err = l.repo.reads.before(ctx, &previous); err == nil {

@@ -98,7 +98,7 @@ func (r *partPages) PartPage(ctx context.Context, f ports.PartFilter) ([]ports.L
 	for i, place := range places {
 		ids[i], of[place.Part] = place.Part, i
 	}
-	steps, err := r.spans.store.steps(ctx, r.spans.store.sql("id {among}"), listed(ids))
+	steps, err := r.spans.store.readableSteps(ctx, r.spans.store.sql("id {among}"), listed(ids))
 	if err != nil {
 		return nil, fmt.Errorf("list the parts of step execution %d: %w", f.Manager, err)
 	}

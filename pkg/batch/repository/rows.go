@@ -162,28 +162,47 @@ func (i *jobInstance) record() ports.JobInstance {
 	return ports.JobInstance{ID: i.ID, JobName: i.JobName, Key: i.InstanceKey, BaseKey: i.BaseKey}
 }
 
-// record returns the record without parameters.
+// record returns the record without parameters; it fails if a part of it is unreadable.
 func (j *jobExecution) record() (core.JobExecution, error) {
-	context, err := core.ParseExecutionContext([]byte(j.Context))
-	if err != nil {
-		return core.JobExecution{}, fmt.Errorf("job execution %d: %w", j.ID, err)
-	}
-	files, err := decodeFiles(j.DefinitionFiles)
-	if err != nil {
-		return core.JobExecution{}, fmt.Errorf("job execution %d: %w", j.ID, err)
-	}
-	confinement, err := decodeConfinement(j.Confinement)
-	if err != nil {
-		return core.JobExecution{}, fmt.Errorf("job execution %d: %w", j.ID, err)
-	}
+	exec := j.readable(nil)
+	return exec, exec.Unreadable
+}
+
+// readable returns the record without parameters and without unreadable parts; noParams is why a parameter is one.
+func (j *jobExecution) readable(noParams error) core.JobExecution {
+	context, noContext := core.ParseExecutionContext([]byte(j.Context))
+	files, noFiles := decodeFiles(j.DefinitionFiles)
+	confinement, noConfinement := decodeConfinement(j.Confinement)
 	return core.JobExecution{
+		Unreadable:  unreadable("job", int64(j.ID), noParams, noContext, noFiles, noConfinement),
 		Confinement: confinement, FormerTimes: j.LocalTimes == nil, RedriveOf: orZero(j.RedriveOf), Task: orZero(j.TaskID), Parent: orZero(j.ParentID), ParentCall: orZero(j.ParentCall), Gate: j.Gate, Exclusive: j.ExclusiveKey,
 		ID: j.ID, InstanceID: j.InstanceID, JobName: j.JobName,
 		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText, Settles: settles(j.Status, j.LastMove),
 		Definition: core.Definition{Hash: j.DefinitionHash, Text: j.DefinitionText, Path: j.DefinitionPath, Files: files}, Context: context,
 		Owner: ports.ParseOwner(j.Owner), Epoch: j.Epoch, LeaseUntil: j.LeaseUntil.Time, StopRequested: j.StopRequested,
 		Attempt: j.Attempt, Time: j.JobTime.Time, CreatedAt: j.CreatedAt.Time, StartedAt: j.StartedAt.Time, EndedAt: j.EndedAt.Time,
-	}, nil
+	}
+}
+
+// unreadable is an ErrUnreadable with the errors, or nil.
+func unreadable(kind string, id int64, errs ...error) error {
+	if err := inOneLine(errs); err != nil {
+		return fmt.Errorf("%s execution %d: %w: %w", kind, id, ports.ErrUnreadable, err)
+	}
+	return nil
+}
+
+// inOneLine is errors.Join with one line.
+func inOneLine(errs []error) (all error) {
+	for _, err := range errs {
+		switch {
+		case all == nil:
+			all = err
+		case err != nil:
+			all = fmt.Errorf("%w; %w", all, err)
+		}
+	}
+	return all
 }
 
 func (j *jobExecution) located(params core.Parameters) core.Parameters {
@@ -193,36 +212,32 @@ func (j *jobExecution) located(params core.Parameters) core.Parameters {
 	return params.In(filepath.Dir(j.DefinitionPath))
 }
 
+// record fails if a part of it is unreadable.
 func (s *stepExecution) record() (*core.StepExecution, error) {
-	context, err := core.ParseExecutionContext([]byte(s.Context))
-	if err != nil {
-		return nil, fmt.Errorf("step execution %d: %w", s.ID, err)
-	}
-	out, err := decodeOut(s.Out)
-	if err != nil {
-		return nil, fmt.Errorf("step execution %d: %w", s.ID, err)
-	}
-	before, err := decodeCounts(s.BeforeCounts)
-	if err != nil {
-		return nil, fmt.Errorf("step execution %d: %w", s.ID, err)
-	}
-	inHand, err := decodeCounts(s.InHandCounts)
-	if err != nil {
-		return nil, fmt.Errorf("step execution %d: %w", s.ID, err)
-	}
+	step := s.readable()
+	return step, step.Unreadable
+}
+
+// readable returns the record without unreadable parts.
+func (s *stepExecution) readable() *core.StepExecution {
+	context, noContext := core.ParseExecutionContext([]byte(s.Context))
+	out, noOut := decodeOut(s.Out)
+	before, noBefore := decodeCounts(s.BeforeCounts)
+	inHand, noInHand := decodeCounts(s.InHandCounts)
 	var position item.Position
 	if s.Position != "" {
 		position = item.Position(s.Position)
 	}
 	return &core.StepExecution{
-		ID: s.ID, First: s.first(), JobExecutionID: s.JobExecutionID, JobName: s.JobName, Name: s.Name,
+		Unreadable: unreadable("step", int64(s.ID), noContext, noOut, noBefore, noInHand),
+		ID:         s.ID, First: s.first(), JobExecutionID: s.JobExecutionID, JobName: s.JobName, Name: s.Name,
 		Status: s.Status, ExitCode: s.ExitCode, Error: s.ErrorText, Settles: settles(s.Status, s.LastMove),
 		Visit:    core.Visit{Flow: s.Flow, Ordinal: s.Ordinal, Element: s.Element},
 		Counters: s.Counts.counters(), Before: before, InHand: inHand, Gate: s.Gate, Position: position, Context: context, Out: out,
 		Owner: ports.ParseOwner(s.Owner), Epoch: s.Epoch, StartedAt: s.StartedAt.Time, EndedAt: s.EndedAt.Time,
 		Manager: orZero(s.ManagerID), Branch: orZero(s.BranchID), LeaseUntil: s.LeaseUntil.Time, Assigned: s.AssignedCount, OpenParts: s.OpenParts,
 		AssignedFrom: s.assignedFrom(),
-	}, nil
+	}
 }
 
 func (s *stepExecution) assignedFrom() []core.Owner {
@@ -279,23 +294,30 @@ func settles(s core.Status, lastMove string) bool {
 
 // steps returns the records of the steps that the condition selects, in the order of their IDs.
 func (s *store) steps(ctx context.Context, condition string, args ...any) ([]core.StepExecution, error) {
+	records, err := s.readableSteps(ctx, condition, args...)
+	for i := range records {
+		if records[i].Unreadable != nil {
+			return nil, records[i].Unreadable
+		}
+	}
+	return records, err
+}
+
+// readableSteps is steps without unreadable parts.
+func (s *store) readableSteps(ctx context.Context, condition string, args ...any) ([]core.StepExecution, error) {
 	var rows []stepExecution
 	if err := gormtx.Find(s.session(ctx).Where(condition, args...).Order("id"), &rows); err != nil {
 		return nil, err
 	}
-	return stepRecords(rows)
+	return stepRecords(rows), nil
 }
 
-func stepRecords(rows []stepExecution) ([]core.StepExecution, error) {
+func stepRecords(rows []stepExecution) []core.StepExecution {
 	records := make([]core.StepExecution, len(rows))
 	for i := range rows {
-		record, err := rows[i].record()
-		if err != nil {
-			return nil, err
-		}
-		records[i] = *record
+		records[i] = *rows[i].readable()
 	}
-	return records, nil
+	return records
 }
 
 type executionRow struct {
@@ -314,11 +336,8 @@ const (
 	escapedValue = `replace(replace(p.value, '!', '!!'), '|', '!p')`
 )
 
-func (j *jobExecution) with(column string) (core.JobExecution, error) {
-	exec, err := j.record()
-	if err != nil {
-		return exec, err
-	}
+// with returns the record with its parameters and without unreadable parts.
+func (j *jobExecution) with(column string) core.JobExecution {
 	const fields = 4
 	rows := make([]jobExecutionParam, strings.Count(column, "|")/fields)
 	rest := column
@@ -331,8 +350,9 @@ func (j *jobExecution) with(column string) (core.JobExecution, error) {
 		rows[i] = jobExecutionParam{JobExecutionID: j.ID, Name: unescaped(name), Type: core.ParameterType(kind), Value: unescaped(value), Identifying: identifying == "1"}
 	}
 	params, err := parameters(rows)
+	exec := j.readable(err)
 	exec.Params = j.located(params)
-	return exec, err
+	return exec
 }
 
 func unescaped(s string) string {
@@ -342,16 +362,20 @@ func unescaped(s string) string {
 	return strings.NewReplacer("!!", "!", "!p", "|").Replace(s)
 }
 
+// parameters returns the readable ones, and the errors of the others.
 func parameters(rows []jobExecutionParam) (core.Parameters, error) {
 	list := make([]core.Parameter, 0, len(rows))
+	var errs []error
 	for _, row := range rows {
 		value, err := core.ParseParameter(row.Type, row.Value)
 		if err != nil {
-			return core.Parameters{}, fmt.Errorf("job execution %d: stored parameter %s: %w", row.JobExecutionID, row.Name, err)
+			errs = append(errs, fmt.Errorf("stored parameter %s: %w", row.Name, err))
+			continue
 		}
 		list = append(list, core.Parameter{Name: row.Name, Type: row.Type, Value: value, Identifying: row.Identifying})
 	}
-	return core.NewParameters(list...)
+	made, err := core.NewParameters(list...)
+	return made, inOneLine(append(errs, err))
 }
 
 func paramRows(id core.JobExecutionID, params core.Parameters) ([]jobExecutionParam, error) {

@@ -99,10 +99,7 @@ func (r *seriesRows) SampledSteps(ctx context.Context, req ports.SampledRequest)
 	steps := make([]ports.SampledStep, len(rows))
 	for i := range rows {
 		row := &rows[i].Row
-		inHand, err := decodeCounts(row.InHandCounts)
-		if err != nil {
-			return nil, fmt.Errorf("step execution %d: %w", row.ID, err)
-		}
+		inHand := knownCounts(row.InHandCounts)
 		steps[i] = ports.SampledStep{
 			ID: row.ID, Name: row.Name, Status: row.Status, Error: row.ErrorText, Manager: orZero(row.ManagerID), HasParts: rows[i].HasParts,
 			IsBranch: row.ManagerID != nil && row.Flow != "", Committed: row.Counts.counters().Sub(inHand),

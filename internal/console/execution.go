@@ -252,7 +252,7 @@ func (v ofExecution) tabs(of *operator.ExecutionView, shown string) []tabLink {
 	list := []tabLink{{choice: choice{"overview", address, shown == ""}}}
 	for _, name := range tabNames() {
 		count, known := counts[name]
-		link := tabLink{choice{name, address + "/" + name, shown == name}, "", known && count == 0}
+		link := tabLink{choice{strings.Replace(name, "parts", "partitions", 1), address + "/" + name, shown == name}, "", known && count == 0}
 		if name == "parts" || name == "skips" {
 			link.Count = some(int64(count))
 		}
@@ -280,7 +280,7 @@ func (v *visit) progressLines(running []operator.ProgressView) []progressLine {
 			l.Rate = perSecond(p.PerSecond)
 		}
 		if p.Partitions > 0 {
-			l.Parts = humanize.Count(p.PartitionsDone) + " of " + humanize.Count(p.Partitions)
+			l.Parts = humanize.Count(p.PartitionsDone) + " of " + humanize.Plural(p.Partitions, "partition")
 		}
 		if p.Tasks != nil {
 			l.Parts = wording.Tasks(p.Tasks)

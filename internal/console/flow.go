@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/picture"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -182,7 +183,7 @@ func (d *drawing) counters(s *operator.StepView) []string {
 	var words []string
 	switch {
 	case s.Partitions != nil:
-		words = append(words, humanize.Count(s.Partitions.Statuses[core.StatusCompleted])+" of "+humanize.Count(s.Partitions.Total)+" parts")
+		words = append(words, humanize.Count(s.Partitions.Statuses[core.StatusCompleted])+" of "+wording.Parts(s.Partitions, s.Partitions.Total))
 	case s.Written > 0:
 		words = append(words, humanize.Count(s.Written)+" written")
 	case s.Read > 0:

@@ -24,10 +24,7 @@ func (v ofExecution) tab(name string, req operator.ShowRequest) (*operator.Execu
 }
 
 func tabPage(e *operator.ExecutionView, name string, body any) *page {
-	of := name + " of execution " + id(e.ID)
-	if name == "compare" {
-		of = "comparison of execution " + id(e.ID)
-	}
+	of := strings.NewReplacer("compare", "comparison", "parts", "partitions").Replace(name) + " of execution " + id(e.ID)
 	of = strings.ToUpper(of[:1]) + of[1:]
 	return &page{Title: of + ": " + string(e.Status), Heading: of + " of job " + clip(e.JobName, shortText), Body: body, Live: follows(&e.Execution)}
 }

@@ -55,12 +55,12 @@ func Time(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05Z")
 }
 
-// Plural formats "1 row", "2 rows".
+// Plural formats "1 row", "2,000 rows".
 func Plural(n int, one string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return fmt.Sprintf("%d %ss", n, one)
+	return Count(n) + " " + one + "s"
 }
 
 // Join puts commas between words.

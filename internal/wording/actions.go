@@ -231,7 +231,7 @@ func workText(open ports.OpenWork) actionText {
 	for _, kind := range []struct {
 		n    int64
 		name string
-	}{{open.Parts, "parts"}, {open.Tasks, "tasks"}, {open.Children, "child jobs"}} {
+	}{{open.Parts, "partitions"}, {open.Tasks, "tasks"}, {open.Children, "child jobs"}} {
 		if kind.n > 0 {
 			of = append(of, kind.name)
 		}

@@ -64,7 +64,7 @@ func tookStep(s operator.CriticalStep, verb string) string {
 		more = append(more, humanize.Seconds(s.Parked)+" of it parked")
 	}
 	if p := s.Part; p != nil {
-		more = append(more, fmt.Sprintf("longest part %s: %s%s", p.Name, humanize.Seconds(p.Duration), onWorker(p.Process, p.Worker)))
+		more = append(more, fmt.Sprintf("longest partition %s: %s%s", p.Name, humanize.Seconds(p.Duration), onWorker(p.Process, p.Worker)))
 	}
 	text := name + " " + verb + humanize.Seconds(s.Duration)
 	if len(more) > 0 {

@@ -24,6 +24,45 @@ func pagesOf() map[string]string {
 	}
 }
 
+// formsOf are the pages with the form of an operation.
+func formsOf() map[string]string {
+	return map[string]string{
+		"/v1/definitions/{job}/disable": "/schedules/{job}/pause", "/v1/definitions/{job}/enable": "/schedules/{job}/resume", "/v1/events/{event}/offer": "/events/{event}/offer",
+		"/v1/executions/{execution}/abandon": "/executions/{execution}/abandon", "/v1/executions/{execution}/plan": "/executions/{execution}/restart",
+		"/v1/executions/{execution}/redrive": "/executions/{execution}/redrive", "/v1/executions/{execution}/restart": "/executions/{execution}/restart",
+		"/v1/executions/{execution}/stop": "/executions/{execution}/stop", "/v1/groups/{group}/cancel": "/groups/{group}/cancel", "/v1/jobs/{job}/plan": "/jobs/{job}/run", "/v1/jobs/{job}/run": "/jobs/{job}/run",
+		"/v1/recover": "/recover", "/v1/settings/{name}": "/settings/{name}", "/v1/tasks/{task}/cancel": "/tasks/{task}/cancel", "/v1/tasks/{task}/rerun": "/tasks/{task}/rerun",
+	}
+}
+
+// Every operation that acts has a form, or docs/howto/console.md says why it has none.
+func TestEveryOperationThatActsHasAFormOrAReason(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/reference/openapi.json")
+	require.NoError(t, err)
+	var document struct {
+		Paths map[string]map[string]struct{ OperationID string }
+	}
+	require.NoError(t, json.Unmarshal(text, &document))
+	how, err := os.ReadFile("../../docs/howto/console.md")
+	require.NoError(t, err)
+	_, below, found := strings.Cut(string(how), "\n## Without a page\n")
+	require.True(t, found)
+	forms, shown := console.Forms(), formsOf()
+	for path, methods := range document.Paths {
+		if _, acts := methods["post"]; !acts {
+			continue
+		}
+		form, has := shown[path]
+		require.NotEqual(t, has, strings.Contains(below, "`POST "+path+"`"), "POST %s needs a form in formsOf, or a line in docs/howto/console.md", path)
+		if has {
+			require.Contains(t, forms, form, path)
+		}
+		delete(shown, path)
+	}
+	require.Empty(t, shown, "operations that are no longer there")
+}
+
 // Every operation that reads has a page, or docs/howto/console.md says why it has none.
 func TestEveryOperationThatReadsHasAPageOrAReason(t *testing.T) {
 	t.Parallel()

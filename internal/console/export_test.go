@@ -20,3 +20,12 @@ func Patterns() []string {
 	}
 	return list
 }
+
+// Forms are the paths of all pages with a form.
+func Forms() []string {
+	var list []string
+	for _, a := range acts() {
+		list = append(list, a.pattern)
+	}
+	return list
+}

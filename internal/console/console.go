@@ -165,7 +165,7 @@ func downloads() []route {
 }
 
 // acts are the pages with a form.
-func acts() []act { return slices.Concat(actsOfExecutions(), actsOfJobs(), actsOfWork()) }
+func acts() []act { return slices.Concat(actsOfExecutions(), actsOfJobs(), actsOfWork(), actsOnMany()) }
 
 // isDownload reports whether a path ends like a file's.
 func isDownload(r *http.Request) bool {

@@ -62,7 +62,11 @@ func (v ofList) executions() (*page, error) {
 	if len(view.Filters) > 0 {
 		heading = "Executions with these filters, newest first"
 	}
-	return &page{Title: "Executions", Heading: heading, Body: view}, nil
+	p := &page{Title: "Executions", Heading: heading, Body: view}
+	if many := v.bulkLink(); many != "" && len(found.Executions) > 0 {
+		p.Acts = v.acting("Act on all of them", many)
+	}
+	return p, nil
 }
 
 // keys are the addresses of the pages around this one.

@@ -44,6 +44,8 @@ type answered struct {
 	ID      core.JobExecutionID `json:"id"`
 	Applied bool                `json:"applied"`
 	Warning string              `json:"warning"`
+	// Group is the group of tasks of an act on many.
+	Group groupAnswer `json:"group"`
 }
 
 // form is a request of a page with a form.
@@ -65,10 +67,12 @@ type problem struct {
 	Details []string          `json:"details"`
 	Diff    string            `json:"diff"`
 	Actions []operator.Action `json:"actions"`
-	Errors  []struct {
-		Message  string `json:"message"`
-		Location string `json:"location"`
-	} `json:"errors"`
+	Errors  []problemError    `json:"errors"`
+}
+
+type problemError struct {
+	Message  string `json:"message"`
+	Location string `json:"location"`
 }
 
 func (p *problem) Error() string { return p.Detail }

@@ -1,0 +1,171 @@
+package console
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/humanize"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// The fields of an act on many executions.
+const (
+	actField     = "act"
+	expectField  = "expect"
+	confirmField = "confirm"
+	// typedFrom is the number of executions from which on it must be typed.
+	typedFrom = 100
+)
+
+// bulkView is an act on all executions that filters select.
+type bulkView struct {
+	Form     formView
+	Filters  []filterWord
+	Acts     []option
+	Selected int
+	Expect   string
+	// Typed: the number must be typed.
+	Typed   bool
+	Confirm inputView
+	Items   []bulkLine
+	More    string
+}
+
+type bulkLine struct {
+	Execution link
+	Job       string
+	Status    statusView
+	Does      string
+	Refused   string
+}
+
+// bulkPlan is the dry run of the API.
+type bulkPlan struct {
+	Selected int `json:"selected"`
+	Plan     struct {
+		Items []struct {
+			Execution core.JobExecutionID `json:"execution"`
+			JobName   string              `json:"job"`
+			Status    core.Status         `json:"status"`
+			Steps     []struct {
+				Step   string `json:"step"`
+				Action string `json:"action"`
+			} `json:"steps"`
+			Refused *struct {
+				Message string `json:"message"`
+			} `json:"refused"`
+		} `json:"items"`
+		Next core.JobExecutionID `json:"next"`
+	} `json:"plan"`
+}
+
+func actsOnMany() []act {
+	return []act{{
+		route{pattern: "/bulk", section: "executions", name: "bulk"}, (*form).bulk, (*form).sendBulk,
+		func(_ *form, got *answered) string { return "/groups/" + strconv.FormatInt(int64(got.Group.Group), 10) },
+	}}
+}
+
+// groupAnswer is the group of tasks that an operation has submitted.
+type groupAnswer struct {
+	Group task.GroupID `json:"id"`
+}
+
+func (f *form) bulkBody() map[string]any {
+	filter := ofList{f.visit}.listRequest()
+	filter.Limit, filter.FailedSteps, filter.Before, filter.After = 0, false, 0, 0
+	return map[string]any{actField: f.chosenAct(), "filter": filter}
+}
+
+func (f *form) chosenAct() string {
+	if chosen := f.values.Get(actField); chosen != "" {
+		return chosen
+	}
+	return ports.VerbRestart
+}
+
+func (f *form) bulk() (*page, error) {
+	body := f.bulkBody()
+	body["dry_run"] = true
+	view := bulkView{Filters: ofList{f.visit}.filterWords()}
+	for _, verb := range []string{ports.VerbRestart, ports.VerbRedrive, ports.VerbStop, ports.VerbAbandon} {
+		view.Acts = append(view.Acts, option{verb, verb, verb == f.chosenAct()})
+	}
+	var plan bulkPlan
+	err := f.request(f.r.Context(), operation{"/v1/bulk", body}, "", &plan)
+	if refused, is := err.(*problem); is { //nolint:errorlint // request returns it as it is
+		if f.refused == nil {
+			f.refused = refused
+		}
+	} else if err != nil {
+		return nil, err
+	}
+	view.plan(f, &plan)
+	button := ""
+	if plan.Selected > 0 {
+		button = f.chosenAct() + " " + humanize.Plural(plan.Selected, "execution")
+	}
+	view.Form = f.view(strings.ToUpper(button[:min(1, len(button))]) + button[min(1, len(button)):])
+	view.Form.Action, view.Form.Epoch = f.here(), ""
+	back := url.Values{}
+	for _, name := range filterNames() {
+		if text := f.text(name); text != "" {
+			back.Set(name, text)
+		}
+	}
+	view.Form.Cancel = address(f.Base+"/executions", back)
+	return &page{Title: "Act on many executions", Heading: "Act on " + humanize.Plural(plan.Selected, "execution"), Body: view}, nil
+}
+
+func (view *bulkView) plan(f *form, plan *bulkPlan) {
+	view.Selected, view.Expect, view.Typed = plan.Selected, strconv.Itoa(plan.Selected), plan.Selected > typedFrom
+	view.Confirm = inputView{parameterLine: parameterLine{Name: "How many executions?", Type: "type " + view.Expect}, Field: confirmField, Value: f.values.Get(confirmField), Input: "text", Wrong: f.wrong(confirmField)}
+	for _, item := range plan.Plan.Items {
+		l := bulkLine{Execution: f.executionLink(item.Execution), Job: clip(item.JobName, shortText), Status: status(item.Status)}
+		var does []string
+		for _, s := range item.Steps {
+			does = append(does, s.Action+" "+clip(s.Step, shortText))
+		}
+		l.Does = strings.Join(does, ", ")
+		if item.Refused != nil {
+			l.Refused = clip(f.masked(item.Refused.Message), lineText)
+		}
+		view.Items = append(view.Items, l)
+	}
+	if n := plan.Selected - len(view.Items); n > 0 {
+		view.More = humanize.Plural(n, "further execution")
+	}
+}
+
+// sendBulk does the act on as many executions as the page had; many are confirmed by their number.
+func (f *form) sendBulk() (operation, error) {
+	expected, err := strconv.Atoi(f.values.Get(expectField))
+	if err != nil || expected < 1 || f.values.Get(plannedField) != f.chosenAct() {
+		return operation{}, errShowAgain
+	}
+	if typed := strings.NewReplacer(",", "", " ", "").Replace(f.values.Get(confirmField)); expected > typedFrom && typed != strconv.Itoa(expected) {
+		return operation{}, &problem{Status: 422, Detail: fmt.Sprintf("type the number of executions, %d, to confirm", expected), Errors: []problemError{{"it is not the number of executions", "body." + confirmField}}}
+	}
+	body := f.guarded(f.bulkBody())
+	body[expectField] = expected
+	delete(body, epochField)
+	return operation{"/v1/bulk", body}, nil
+}
+
+// bulkLink is the address of the form for the executions of these filters; empty without any.
+func (v *visit) bulkLink() string {
+	q := url.Values{}
+	for _, name := range filterNames() {
+		if text := v.r.URL.Query()[name]; len(text) > 0 && text[0] != "" {
+			q[name] = text
+		}
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return address("/bulk", q)
+}

@@ -69,8 +69,8 @@ func hostConsole(ctx context.Context, app *batch.App, w Work) (at string, end fu
 	go func() {
 		over <- api.Serve(ctx, stop, listener, api.Config{
 			Service: app.Service, Jobs: jobs, Tasks: app.Tasks, Rate: 1000, Log: log,
-			Pages: func(guard *access.Guard) (http.Handler, error) {
-				return consolepages.New(guard, consolepages.Config{Service: app.Service, Jobs: jobs, Tasks: app.Tasks, Stream: "/v1/stream", Log: log})
+			Pages: func(guard *access.Guard, operations http.Handler) (http.Handler, error) {
+				return consolepages.New(guard, consolepages.Config{Service: app.Service, Jobs: jobs, Tasks: app.Tasks, Stream: "/v1/stream", Log: log, Operations: operations})
 			},
 		})
 	}()

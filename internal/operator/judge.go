@@ -123,6 +123,11 @@ func (s *judge) asNewest(e *core.JobExecution) ports.NewestAttempt {
 	return ports.NewestAttempt{Execution: *e, Lost: e.Status.IsRunning() && e.Owner != core.Owner{} && (over || s.dead(e.Owner))}
 }
 
+// lost reports whether a worker with that lease of a part is gone.
+func (s *judge) lost(worker core.Owner, until time.Time) bool {
+	return !until.IsZero() && (s.now().After(until) || s.dead(worker))
+}
+
 func (s *judge) actionsFor(e *core.JobExecution, newest *ports.NewestAttempt) []Action {
 	if newest.Execution.ID != e.ID {
 		return []Action{{Kind: refusal.ActShow, Execution: newest.Execution.ID, Status: newest.Execution.Status}}

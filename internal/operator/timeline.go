@@ -93,7 +93,7 @@ type Span struct {
 	Wait WaitKind `json:"wait,omitempty"`
 	// Status of the work, or the state of the task's attempt; empty for a wait, and if another worker has the part since.
 	Status string `json:"status,omitempty"`
-	// Lost: the worker lost the part, which another one has since then; when it lost it is not known.
+	// Lost: the worker lost the part; when is not known. With a status, no other has it yet.
 	Lost bool `json:"lost,omitempty"`
 	// Returned: the worker gave the part back.
 	Returned bool `json:"returned,omitempty"`
@@ -177,9 +177,9 @@ func (s *timelines) builder(ctx context.Context, req TimelineRequest) (*timeline
 		if err != nil {
 			return nil, err
 		}
-		return newTimelineBuilder(exec, s.judge.now()), nil
+		return newTimelineBuilder(exec, s.judge), nil
 	}
-	b := newTimelineBuilder(&req.Of.exec, s.judge.now())
+	b := newTimelineBuilder(&req.Of.exec, s.judge)
 	b.brief = true
 	return b, s.longest(ctx, b, req.Of.Parted())
 }

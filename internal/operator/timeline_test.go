@@ -225,6 +225,12 @@ func TestManyPartsAreLanesByWorker(t *testing.T) {
 		require.Equal(t, []string{"s:7", "s:9"}, failed)
 		require.Equal(t, "s:500", line.Critical.Steps[0].Part.Name)
 
+		s.e.Exec("UPDATE surfin_step_execution SET status = 'STARTED', ended_at = NULL, lease_until = (SELECT one.started_at FROM surfin_step_execution one WHERE one.id = 1) WHERE name = 's:11'")
+		line, err = s.s.Timeline(ctx, TimelineRequest{Execution: exec.ID})
+		require.NoError(t, err)
+		require.Equal(t, []int{101, parts / 2, 1}, []int{line.Lanes[0].Lost, line.Lanes[0].Count, line.Lanes[0].Statuses["STARTED"]})
+		s.e.Exec("UPDATE surfin_step_execution SET status = 'COMPLETED', ended_at = started_at + " + second + " WHERE name = 's:11'")
+
 		for _, order := range []ports.PartOrder{ports.PartsByNumber, ports.PartsByDuration, ports.PartsByStatus} {
 			began = time.Now()
 			page, err := s.s.Parts(ctx, PartsRequest{Execution: exec.ID, Order: order})

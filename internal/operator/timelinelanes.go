@@ -38,12 +38,13 @@ func (l *lanes) add(s Span, step string) {
 		}
 		return
 	}
-	switch {
-	case s.Lost:
+	if s.Lost {
 		lane.Lost++
-	case s.Returned:
+	}
+	if s.Returned {
 		lane.Returned++
-	default:
+	}
+	if !s.isPast() {
 		lane.Count++
 		lane.Statuses[s.Status]++
 	}
@@ -57,7 +58,7 @@ func (l *lanes) add(s Span, step string) {
 	}
 	lane.Busy += s.Duration
 	lane.Read, lane.Written, lane.Filtered, lane.Skipped = lane.Read+s.Read, lane.Written+s.Written, lane.Filtered+s.Filtered, lane.Skipped+s.Skipped
-	if !s.Lost && !s.Returned {
+	if !s.isPast() {
 		e := l.apart[s.Of]
 		if e == nil {
 			e = &exceptional{}

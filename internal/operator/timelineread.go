@@ -15,6 +15,7 @@ type timelineBuilder struct {
 	exec     *core.JobExecution
 	brief    bool // without parts, tasks and child jobs
 	now      time.Time
+	lost     func(worker core.Owner, until time.Time) bool
 	names    map[core.Owner]string
 	attempts map[core.JobExecutionID]*ports.AttemptSpan
 	order    []core.JobExecutionID // of the attempts, oldest first
@@ -42,9 +43,10 @@ type roundOf struct {
 	flow, element string
 }
 
-func newTimelineBuilder(exec *core.JobExecution, now time.Time) *timelineBuilder {
+func newTimelineBuilder(exec *core.JobExecution, judge *judge) *timelineBuilder {
+	now := judge.now()
 	return &timelineBuilder{
-		exec: exec, now: now, attempts: map[core.JobExecutionID]*ports.AttemptSpan{}, held: map[core.JobExecutionID]bool{},
+		exec: exec, now: now, lost: judge.lost, attempts: map[core.JobExecutionID]*ports.AttemptSpan{}, held: map[core.JobExecutionID]bool{},
 		holds: map[core.JobExecutionID][]ports.Hold{}, ofStep: map[core.StepExecutionID][]ports.Hold{}, planned: map[core.StepExecutionID]time.Time{},
 		manager: map[core.StepExecutionID]string{}, rounds: map[roundOf]int{}, inner: map[core.StepExecutionID][]Span{}, lanes: newLanes(now),
 		longest: map[core.StepExecutionID]Span{}, firsts: map[core.StepExecutionID]core.StepExecutionID{}, parked: map[core.StepExecutionID]time.Duration{},

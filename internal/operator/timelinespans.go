@@ -50,6 +50,7 @@ func (b *timelineBuilder) stepSpan(s *ports.StepSpan) Span {
 		span.Element = s.Visit.Element
 	}
 	b.owned(&span, s.Owner)
+	span.Lost = s.Status.IsRunning() && b.lost(s.Owner, s.LeaseUntil)
 	span.Read, span.Written, span.Filtered, span.Skipped = s.Counters.Read, s.Counters.Write, s.Counters.Filter, s.Counters.Skips()
 	return span
 }
@@ -66,6 +67,9 @@ func (b *timelineBuilder) span(name string, of core.JobExecutionID, started, end
 func (b *timelineBuilder) took(s *Span) time.Duration {
 	return max(0, elapsed(s.Started, s.Ended, b.now))
 }
+
+// isPast reports whether the worker no longer has the part.
+func (s *Span) isPast() bool { return s.Status == "" && (s.Lost || s.Returned) }
 
 // lists reports whether a wait is long enough, or lasts.
 func (b *timelineBuilder) lists(wait *Span) bool {
@@ -118,7 +122,7 @@ func (b *timelineBuilder) addPart(s *ports.StepSpan) {
 			held = &taken
 		case ports.HoldRelease:
 			if held != nil {
-				held.Returned = true
+				held.Lost, held.Returned = false, true
 				let(h)
 			}
 			since = h.At
@@ -142,7 +146,7 @@ func (b *timelineBuilder) addPart(s *ports.StepSpan) {
 
 func (b *timelineBuilder) addInner(list []Span) {
 	for _, s := range list {
-		if s.Kind == SpanPart && !s.Lost && !s.Returned {
+		if s.Kind == SpanPart && !s.isPast() {
 			if of := b.longest[s.Of]; of.Step == 0 || of.Duration < s.Duration {
 				b.longest[s.Of] = s
 			}

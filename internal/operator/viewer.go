@@ -89,7 +89,9 @@ func (s *viewer) stepView(step *core.StepExecution) StepView {
 		view.Process = &Process{step.Owner.Host, step.Owner.PID}
 	}
 	if step.Status.IsRunning() && !step.LeaseUntil.IsZero() {
-		view.Worker = &Owner{Host: step.Owner.Host, PID: step.Owner.PID, LeaseUntil: utc(step.LeaseUntil), Dead: s.judge.dead(step.Owner)}
+		view.Worker = &Owner{
+			Host: step.Owner.Host, PID: step.Owner.PID, LeaseUntil: utc(step.LeaseUntil), Dead: s.judge.dead(step.Owner), Lost: s.judge.lost(step.Owner, step.LeaseUntil),
+		}
 	}
 	view.count(step.Counters)
 	view.SkippedUndone = step.InHand.Skips()

@@ -53,6 +53,8 @@ type StepSpan struct {
 	Status    core.Status
 	Counters  core.Counters
 	Owner     core.Owner
+	// LeaseUntil is of the part, or of the part that walks the branch of the step.
+	LeaseUntil time.Time
 	// StartedAt of a part is when it began; while it waits for a worker, when it was planned.
 	StartedAt, EndedAt time.Time
 }

@@ -35,7 +35,7 @@ func Lease(o *operator.Owner, now time.Time) string {
 // worker has it.
 func WorkerLease(w *operator.Owner, now time.Time) string {
 	over := now.Sub(w.LeaseUntil)
-	if over <= 0 && !w.Dead {
+	if !w.Lost {
 		return "lease until " + humanize.Time(w.LeaseUntil)
 	}
 	text := "which is dead"

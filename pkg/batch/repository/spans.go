@@ -36,9 +36,10 @@ func (r *spanReads) AttemptSpans(ctx context.Context, id core.JobInstanceID, lim
 	return list, nil
 }
 
-// stepSpan are the columns of a ports.StepSpan.
+// stepSpan are the columns of a ports.StepSpan, from {step_execution} s.
 const stepSpan = `id, job_execution_id, COALESCE(first_id, 0), name, flow, ordinal, element, COALESCE(manager_id, 0), COALESCE(branch_id, 0), assigned_count, status,
-	read_count, filter_count, write_count, read_skip_count, process_skip_count, write_skip_count, commit_count, rollback_count, owner, started_at, ended_at`
+	read_count, filter_count, write_count, read_skip_count, process_skip_count, write_skip_count, commit_count, rollback_count, owner, started_at, ended_at,
+	CASE WHEN s.branch_id IS NULL THEN s.lease_until ELSE (SELECT b.lease_until FROM {step_execution} b WHERE b.id = s.branch_id) END`
 
 // StepSpans implements ports.Spans with one statement, in the order of its index.
 func (r *spanReads) StepSpans(ctx context.Context, id core.JobExecutionID, after core.StepExecutionID, limit int) ([]ports.StepSpan, error) {
@@ -66,10 +67,10 @@ func (r *spanReads) stepSpans(ctx context.Context, text string, args ...any) ([]
 		s := &list[len(list)-1]
 		c := &s.Counters
 		var owner string
-		var started, ended instant
+		var started, ended, lease instant
 		err := rows.Scan(&s.ID, &s.Execution, &s.First, &s.Name, &s.Visit.Flow, &s.Visit.Ordinal, &s.Visit.Element, &s.Manager, &s.Branch, &s.Assigned, &s.Status,
-			&c.Read, &c.Filter, &c.Write, &c.ReadSkip, &c.ProcessSkip, &c.WriteSkip, &c.Commit, &c.Rollback, &owner, &started, &ended)
-		s.Owner, s.StartedAt, s.EndedAt = known.parse(owner), started.Time, ended.Time
+			&c.Read, &c.Filter, &c.Write, &c.ReadSkip, &c.ProcessSkip, &c.WriteSkip, &c.Commit, &c.Rollback, &owner, &started, &ended, &lease)
+		s.Owner, s.StartedAt, s.EndedAt, s.LeaseUntil = known.parse(owner), started.Time, ended.Time, lease.Time
 		if s.First == 0 {
 			s.First = s.ID
 		}

@@ -161,8 +161,8 @@ func (c showCommands) progressTable(views []operator.ProgressView) string {
 	}
 	columns := []column{
 		{title: "execution", right: true}, {title: "job"}, {title: "step"}, {title: "read", right: true}, {title: "written", right: true},
-		{title: "filtered", right: true}, {title: "skipped", right: true}, {title: "items/s", right: true}, {title: "done", right: true},
-		{title: "left", right: true}, {title: "parts", right: true}, {title: "running", right: true}, {title: "state"}, {title: "owner"},
+		{title: "filtered", right: true}, {title: "skipped", right: true}, {title: "rows/s", right: true}, {title: "done", right: true},
+		{title: "left", right: true}, {title: "partitions", right: true}, {title: "running", right: true}, {title: "state"}, {title: "owner"},
 	}
 	var rows [][]string
 	for _, r := range views {
@@ -183,15 +183,12 @@ func (c showCommands) progressLines(views []operator.ProgressView) string {
 	for _, r := range views {
 		fmt.Fprintf(&b, "%s execution %d, job %s", at, r.Execution, r.JobName)
 		if r.Step != "" {
-			fmt.Fprintf(&b, ", step %s: %s read, %s written, %s filtered, %s skipped, %s items/s",
+			fmt.Fprintf(&b, ", step %s: %s read, %s written, %s filtered, %s skipped, %s rows/s",
 				r.Step, humanize.Count(r.Read), humanize.Count(r.Written), humanize.Count(r.Filtered), humanize.Count(r.Skipped), humanize.Count(int64(r.PerSecond)))
 		}
 		fmt.Fprintf(&b, "; %s done, %s left", percentText(r), timeLeftText(r))
-		switch {
-		case r.Partitions > 0:
-			b.WriteString(", partitions " + partsText(r))
-		case r.Tasks != nil || r.Child != 0:
-			b.WriteString(", " + partsText(r))
+		if parts := partsText(r); parts != "-" {
+			b.WriteString(", " + parts)
 		}
 		fmt.Fprintf(&b, "; %s, %s\n", stateText(r), c.processText(r))
 	}
@@ -228,7 +225,7 @@ func partsText(r operator.ProgressView) string {
 	case r.Partitions == 0:
 		return "-"
 	}
-	return fmt.Sprintf("%d/%d", r.PartitionsDone, r.Partitions)
+	return wording.PartsDone(r.PartitionsDone, r.Partitions)
 }
 
 func stateText(r operator.ProgressView) string {

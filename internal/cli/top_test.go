@@ -20,12 +20,12 @@ func TestProgressIsALineForEachStepWhereThereIsNoTerminal(t *testing.T) {
 		Percent: &percent, Left: &left, StopRequested: true, Owner: &operator.Owner{Host: "here", PID: 7}, Lease: operator.LeaseHeld,
 	}}
 	show := showCommands{&environment{now: func() time.Time { return time.Date(2026, 11, 22, 8, 30, 0, 0, time.UTC) }}}
-	require.Equal(t, "08:30:00 execution 2, job watched, step load: 8 read, 6 written, 2 filtered, 0 skipped, 4 items/s; 80% done, 500ms left; STOPPING (stop requested), process 7 on here\n",
+	require.Equal(t, "08:30:00 execution 2, job watched, step load: 8 read, 6 written, 2 filtered, 0 skipped, 4 rows/s; 80% done, 500ms left; STOPPING (stop requested), process 7 on here\n",
 		show.progressLines(views))
 	views[0].Percent, views[0].Left, views[0].Partitions, views[0].PartitionsDone = nil, nil, 3, 1
 	table := show.progressTable(views)
 	require.Contains(t, table, " ?  ")
-	require.Contains(t, table, " 1/3 ")
+	require.Contains(t, table, " 1 of 3 partitions ")
 }
 
 func TestAFrameIsTakenBackAndNeverWiderOrHigherThanTheTerminal(t *testing.T) {

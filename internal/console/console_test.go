@@ -36,7 +36,7 @@ func TestAFailedExecutionTellsWhyWhatIsCommittedAndWhatARestartDoes(t *testing.T
 		require.Contains(t, plain(page.text), "committed up to line 3 of")
 		for path, want := range map[string]string{
 			"/definition": "create table if not exists loaded", "/audit": "STARTED -&gt; FAILED", "/results": "skip limit of 3 exceeded", "/compare": "rows a second",
-			"/skips": "Other attempts", "/timeline": "Of ", "/throughput": "sample", "/log": "text", "/parts": "No step of this execution has parts.", "/tasks": "No step of this execution has tasks",
+			"/skips": "Other attempts", "/timeline": "Of ", "/throughput": "sample", "/log": "text", "/parts": "No step of this execution has partitions.", "/tasks": "No step of this execution has tasks",
 		} {
 			got := s.get("/executions/" + text(first) + path).is(http.StatusOK).clean()
 			if path != "/skips" {

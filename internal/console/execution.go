@@ -280,7 +280,7 @@ func (v *visit) progressLines(running []operator.ProgressView) []progressLine {
 			l.Rate = perSecond(p.PerSecond)
 		}
 		if p.Partitions > 0 {
-			l.Parts = humanize.Count(p.PartitionsDone) + " of " + humanize.Plural(p.Partitions, "partition")
+			l.Parts = wording.PartsDone(p.PartitionsDone, p.Partitions)
 		}
 		if p.Tasks != nil {
 			l.Parts = wording.Tasks(p.Tasks)

@@ -349,6 +349,11 @@ func gatesText(e *operator.Explanation) []string {
 	return list
 }
 
+// PartsDone is "2 of 3 partitions".
+func PartsDone(done, total int) string {
+	return humanize.Count(done) + " of " + humanize.Plural(total, "partition")
+}
+
 // Parts is "n partitions", or "n branches" for a split.
 func Parts(ps *operator.PartitionsView, n int) string {
 	switch {

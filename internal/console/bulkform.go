@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // The fields of an act on many executions.
@@ -63,32 +62,20 @@ type bulkPlan struct {
 	} `json:"plan"`
 }
 
-func actsOnMany() []act {
-	return []act{{
-		route{pattern: "/bulk", section: "executions", name: "bulk"}, (*form).bulk, (*form).sendBulk,
-		func(_ *form, got *answered) string { return "/groups/" + strconv.FormatInt(int64(got.Group.Group), 10) },
-	}}
-}
-
-// groupAnswer is the group of tasks that an operation has submitted.
-type groupAnswer struct {
-	Group task.GroupID `json:"id"`
-}
-
-func (f *form) bulkBody() map[string]any {
+func (f ofMany) bulkBody() map[string]any {
 	filter := ofList{f.visit}.listRequest()
 	filter.Limit, filter.FailedSteps, filter.Before, filter.After = 0, false, 0, 0
 	return map[string]any{actField: f.chosenAct(), "filter": filter}
 }
 
-func (f *form) chosenAct() string {
+func (f ofMany) chosenAct() string {
 	if chosen := f.values.Get(actField); chosen != "" {
 		return chosen
 	}
 	return ports.VerbRestart
 }
 
-func (f *form) bulk() (*page, error) {
+func (f ofMany) bulk() (*page, error) {
 	body := f.bulkBody()
 	body["dry_run"] = true
 	view := bulkView{Filters: ofList{f.visit}.filterWords()}
@@ -117,11 +104,11 @@ func (f *form) bulk() (*page, error) {
 			back.Set(name, text)
 		}
 	}
-	view.Form.Cancel = address(f.Base+"/executions", back)
+	view.Form.Cancel = withQuery(f.Base+"/executions", back)
 	return &page{Title: "Act on many executions", Heading: "Act on " + humanize.Plural(plan.Selected, "execution"), Body: view}, nil
 }
 
-func (view *bulkView) plan(f *form, plan *bulkPlan) {
+func (view *bulkView) plan(f ofMany, plan *bulkPlan) {
 	view.Selected, view.Expect, view.Typed = plan.Selected, strconv.Itoa(plan.Selected), plan.Selected > typedFrom
 	view.Confirm = inputView{parameterLine: parameterLine{Name: "How many executions?", Type: "type " + view.Expect}, Field: confirmField, Value: f.values.Get(confirmField), Input: "text", Wrong: f.wrong(confirmField)}
 	for _, item := range plan.Plan.Items {
@@ -142,7 +129,7 @@ func (view *bulkView) plan(f *form, plan *bulkPlan) {
 }
 
 // sendBulk does the act on as many executions as the page had; many are confirmed by their number.
-func (f *form) sendBulk() (operation, error) {
+func (f ofMany) sendBulk() (operation, error) {
 	expected, err := strconv.Atoi(f.values.Get(expectField))
 	if err != nil || expected < 1 || f.values.Get(plannedField) != f.chosenAct() {
 		return operation{}, errShowAgain
@@ -154,18 +141,4 @@ func (f *form) sendBulk() (operation, error) {
 	body[expectField] = expected
 	delete(body, epochField)
 	return operation{"/v1/bulk", body}, nil
-}
-
-// bulkLink is the address of the form for the executions of these filters; empty without any.
-func (v *visit) bulkLink() string {
-	q := url.Values{}
-	for _, name := range filterNames() {
-		if text := v.r.URL.Query()[name]; len(text) > 0 && text[0] != "" {
-			q[name] = text
-		}
-	}
-	if len(q) == 0 {
-		return ""
-	}
-	return address("/bulk", q)
 }

@@ -164,9 +164,6 @@ func downloads() []route {
 	}
 }
 
-// acts are the pages with a form.
-func acts() []act { return slices.Concat(actsOfExecutions(), actsOfJobs(), actsOfWork(), actsOnMany()) }
-
 // isDownload reports whether a path ends like a file's.
 func isDownload(r *http.Request) bool {
 	return slices.ContainsFunc(downloads(), func(d route) bool { return path.Base(d.pattern) == path.Base(r.URL.Path) })

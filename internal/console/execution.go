@@ -107,7 +107,7 @@ func (v ofExecution) execution() (*page, error) {
 		view.Sentences = append(view.Sentences, strings.Split(strings.TrimSpace(v.masked(paragraph)), "\n"))
 	}
 	for _, c := range v.Commands.Explained(explained) {
-		view.Next = append(view.Next, command{c.To, v.masked(c.Command), v.formOf(c.Action)})
+		view.Next = append(view.Next, command{c.To, v.masked(c.Command), formOf(v.visit, c.Action)})
 	}
 	view.Steps = v.stepLines(shown, explained)
 	v.flow(&view, all)
@@ -145,8 +145,6 @@ func heading(e *operator.Execution) string {
 }
 
 func (v *visit) executionID() core.JobExecutionID { return core.JobExecutionID(v.number("execution")) }
-
-func id(of core.JobExecutionID) string { return strconv.FormatInt(int64(of), 10) }
 
 func (v *visit) executionLink(of core.JobExecutionID) link {
 	return link{id(of), v.Base + "/executions/" + id(of)}

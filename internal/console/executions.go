@@ -63,8 +63,8 @@ func (v ofList) executions() (*page, error) {
 		heading = "Executions with these filters, newest first"
 	}
 	p := &page{Title: "Executions", Heading: heading, Body: view}
-	if many := v.bulkLink(); many != "" && len(found.Executions) > 0 {
-		p.Acts = v.acting("Act on all of them", many)
+	if many := bulkLink(v.visit); many != "" && len(found.Executions) > 0 {
+		p.Acts = actingOn(v.visit, "Act on all of them", many)
 	}
 	return p, nil
 }
@@ -229,4 +229,18 @@ func (v ofList) paramWords() []filterWord {
 		list = append(list, filterWord{"parameter " + clip(text, shortText), u.String()})
 	}
 	return list
+}
+
+// bulkLink is the address of the form for the executions of these filters; empty without any.
+func bulkLink(v *visit) string {
+	q := url.Values{}
+	for _, name := range filterNames() {
+		if text := v.r.URL.Query()[name]; len(text) > 0 && text[0] != "" {
+			q[name] = text
+		}
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return withQuery("/bulk", q)
 }

@@ -108,7 +108,7 @@ func (v *visit) refused(r *operator.Refusal) *page {
 		view.Diff = strings.Split(v.masked(r.Diff), "\n")
 	}
 	for _, a := range r.Actions {
-		view.Next = append(view.Next, v.hint(a))
+		view.Next = append(view.Next, hintOf(v, a))
 	}
 	heading := map[int]string{
 		http.StatusNotFound: "Not found", http.StatusConflict: "Not now", http.StatusUnprocessableEntity: "Not valid", http.StatusServiceUnavailable: "Not ready",

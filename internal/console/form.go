@@ -9,72 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/operator"
-	"github.com/surfin-batch/surfin/internal/refusal"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// act is a page with a form. A POST to its address requests an operation of the API, which checks it,
-// answers once for each key, and notes it in the audit.
-type act struct {
-	route
-	// show renders the form, also with the values and the mistakes of a POST.
-	show func(*form) (*page, error)
-	// send is the operation that the values request.
-	send func(*form) (operation, error)
-	// done is the address of the page that follows.
-	done func(*form, *answered) string
-}
-
-// operation is a request of the API: a path and a body.
-type operation struct {
-	path string
-	body any
-}
-
-// answered is what an operation that acts answers.
-type answered struct {
-	ID      core.JobExecutionID `json:"id"`
-	Applied bool                `json:"applied"`
-	Warning string              `json:"warning"`
-	// Group is the group of tasks of an act on many.
-	Group groupAnswer `json:"group"`
-}
-
-// form is a request of a page with a form.
-type form struct {
-	*visit
-	act act
-	// values are those that were typed; before, those in the address.
-	values url.Values
-	// refused is the answer of the API to them; nil without one.
-	refused *problem
-}
-
-// problem is a refusal of the API.
-type problem struct {
-	Status  int               `json:"status"`
-	Detail  string            `json:"detail"`
-	Reason  operator.Reason   `json:"reason"`
-	Last    int64             `json:"last"`
-	Details []string          `json:"details"`
-	Diff    string            `json:"diff"`
-	Actions []operator.Action `json:"actions"`
-	Errors  []problemError    `json:"errors"`
-}
-
-type problemError struct {
-	Message  string `json:"message"`
-	Location string `json:"location"`
-}
-
+// Error implements error.
 func (p *problem) Error() string { return p.Detail }
 
 // The fields that all forms have.
@@ -117,6 +60,8 @@ type refusedView struct {
 
 // serveAct shows a form, or does what it says.
 func (c *console) serveAct(w http.ResponseWriter, r *http.Request, a act) {
+	ctx, end := access.Answering(r.Context(), c.Service.CheckDatabase)
+	defer end()
 	a.route.show = func(v *visit) (*page, error) {
 		if v.caller.Role != settings.Operator {
 			return nil, errOnlyOperators
@@ -127,10 +72,12 @@ func (c *console) serveAct(w http.ResponseWriter, r *http.Request, a act) {
 		}
 		return a.show(f)
 	}
-	c.serve(w, r, a.route)
+	v := &visit{console: c, r: r.WithContext(ctx), w: w, caller: access.CallerOf(ctx)}
+	v.choose()
+	if made := v.show(a.route); made != nil {
+		v.send(made, a.section)
+	}
 }
-
-var errOnlyOperators = errors.New("this is for operators: sign in with the token of an operator")
 
 // errShowAgain: the form does not belong to what it shows.
 var errShowAgain = errors.New("the plan is for other choices")
@@ -274,7 +221,7 @@ func (f *form) refusedView(p *problem) *refusedView {
 		view.Diff = diffLines(f.masked(p.Diff))
 	}
 	for _, a := range p.Actions {
-		view.Next = append(view.Next, f.hint(a))
+		view.Next = append(view.Next, hintOf(f.visit, a))
 	}
 	return view
 }
@@ -290,99 +237,4 @@ func (f *form) wrong(field string) string {
 		}
 	}
 	return ""
-}
-
-// hint is an action of the service as a command, and as a page with the form that does it.
-func (v *visit) hint(a operator.Action) command {
-	h := v.Commands.Hint(a)
-	return command{h.Label, v.masked(h.Text), v.formOf(a)}
-}
-
-// acting are links to forms for those who may act: texts, each with its path.
-func (v *visit) acting(pairs ...string) []link {
-	if v.Operations == nil || v.caller.Role != settings.Operator {
-		return nil
-	}
-	var list []link
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i] != "" {
-			list = append(list, link{pairs[i], v.Base + pairs[i+1]})
-		}
-	}
-	return list
-}
-
-// formOf is the address of the page or of the form for an action; empty if there is none, or if the caller may only read.
-func (v *visit) formOf(a operator.Action) string {
-	of, q := v.executionLink(a.Execution).Href, url.Values{}
-	switch a.Kind {
-	case refusal.ActShow, refusal.ActExplain:
-		return of
-	case refusal.ActSkips:
-		return of + "/skips?left=true"
-	case refusal.ActWorkers, refusal.ActWork:
-		return v.Base + "/workers"
-	}
-	if v.Operations == nil || v.caller.Role != settings.Operator {
-		return ""
-	}
-	switch a.Kind {
-	case refusal.ActRestart:
-		if a.NeedsFile {
-			return ""
-		}
-		if a.FromStart {
-			q.Set(fromField, fromStart)
-		} else if a.From != "" {
-			q.Set(fromField, elementPrefix+a.From)
-		}
-		set(q, acceptField, a.AcceptChanges)
-		set(q, ifCompleteField, a.IfComplete)
-		return address(of+"/restart", q)
-	case refusal.ActRedrive, refusal.ActExport:
-		if a.Step != "" {
-			q.Set(stepField, a.Step)
-		}
-		return address(of+"/redrive", q)
-	case refusal.ActRecover:
-		return v.Base + "/recover"
-	case refusal.ActStop:
-		return of + "/stop"
-	case refusal.ActAbandon:
-		return of + "/abandon"
-	case refusal.ActRun, refusal.ActAgain, refusal.ActNext:
-		if _, err := v.Jobs.Job(a.Job); err != nil || a.Job == "" {
-			return ""
-		}
-		for name, value := range a.Params {
-			q.Set(paramPrefix+name, value)
-		}
-		set(q, againField, a.Kind == refusal.ActAgain)
-		set(q, nextField, a.Kind == refusal.ActNext)
-		return address(v.jobLink(a.Job)+"/run", q)
-	}
-	return ""
-}
-
-const yes = "true"
-
-// number is a number in a body; another text is refused there.
-func number(text string) any {
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return n
-	}
-	return text
-}
-
-func set(q url.Values, field string, on bool) {
-	if on {
-		q.Set(field, yes)
-	}
-}
-
-func address(path string, q url.Values) string {
-	if len(q) == 0 {
-		return path
-	}
-	return path + "?" + q.Encode()
 }

@@ -88,7 +88,7 @@ func (v ofJob) job() (*page, error) {
 	}
 	p := &page{Title: view.Name + ": job", Heading: jobHeading(&view, runs.Executions), Body: view}
 	if wrong == nil {
-		p.Acts = v.acting("Run it", "/jobs/"+url.PathEscape(name)+"/run")
+		p.Acts = actingOn(v.visit, "Run it", "/jobs/"+url.PathEscape(name)+"/run")
 	}
 	return p, nil
 }
@@ -97,7 +97,7 @@ func (v ofJob) next(view *jobView, newest *operator.Execution) {
 	of := v.executionLink(newest.ID)
 	view.Newest, view.Effect = &link{heading(newest), of.Href}, effectOf(v.visit, newest.Actions)
 	for i, h := range v.Commands.NextHints(newest.Actions) {
-		view.Next = append(view.Next, command{h.Label, v.masked(h.Text), v.formOf(newest.Actions[i])})
+		view.Next = append(view.Next, command{h.Label, v.masked(h.Text), formOf(v.visit, newest.Actions[i])})
 	}
 }
 

@@ -127,7 +127,7 @@ func (v ofList) needLine(n *operator.Need, now time.Time) needLine {
 		l.Params = clip(v.masked(wording.Parameters(n.Params.Identifying().All())), lineText)
 	}
 	if len(n.Actions) > 0 {
-		do := v.hint(n.Actions[0])
+		do := hintOf(v.visit, n.Actions[0])
 		l.Do, l.Effect = &do, effectOf(v.visit, n.Actions)
 	}
 	l.Scheduled = n.Scheduled

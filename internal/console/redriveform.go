@@ -15,7 +15,6 @@ import (
 
 // The fields of a redrive: those of an item end with its number.
 const (
-	stepField    = "step"
 	useField     = "use."
 	textField    = "text."
 	findField    = "find"
@@ -66,7 +65,7 @@ type redrivePlan struct {
 	} `json:"items"`
 }
 
-func (f *form) redrive() (*page, error) {
+func (f ofRedrive) redrive() (*page, error) {
 	e, about, err := f.about()
 	if err != nil {
 		return nil, err
@@ -113,7 +112,7 @@ func (f *form) redrive() (*page, error) {
 }
 
 // skippedSteps are the steps with items that are left.
-func (f *form) skippedSteps(e *operator.ExecutionView) ([]option, error) {
+func (f ofRedrive) skippedSteps(e *operator.ExecutionView) ([]option, error) {
 	explained, err := f.Service.Explain(f.r.Context(), operator.ExplainRequest{Execution: e.ID})
 	if err != nil {
 		return nil, err
@@ -128,7 +127,7 @@ func (f *form) skippedSteps(e *operator.ExecutionView) ([]option, error) {
 }
 
 // editLine is an item as it was typed, or as it is stored.
-func (f *form) editLine(s *operator.SkipView) editLine {
+func (f ofRedrive) editLine(s *operator.SkipView) editLine {
 	number := strconv.FormatInt(s.ID, 10)
 	stored, isItem := storedText(s)
 	l := editLine{skipLine: ofExecution{f.visit}.skipLine(s), ID: number, Text: stored, IsItem: isItem, Used: f.r.Method != http.MethodPost || f.values.Has(useField+number)}
@@ -158,7 +157,7 @@ func storedText(s *operator.SkipView) (text string, isItem bool) {
 
 // isReturned reports whether a page shows a text as it is, so that a browser can return it: without signs for
 // characters, and without a secret.
-func (f *form) isReturned(text string) bool {
+func (f ofRedrive) isReturned(text string) bool {
 	const longest = 64 << 10
 	lines := strings.ReplaceAll(text, "\r\n", "\n")
 	return len(text) <= longest && !strings.Contains(lines, "\r") && string(visible([]byte(lines))) == lines && f.masked(lines) == lines &&
@@ -166,7 +165,7 @@ func (f *form) isReturned(text string) bool {
 }
 
 // typed is the text that a browser returned, with the line ends of the stored one.
-func (f *form) typed(number, stored string) (string, bool) {
+func (f ofRedrive) typed(number, stored string) (string, bool) {
 	if !f.values.Has(textField + number) {
 		return "", false
 	}
@@ -181,7 +180,7 @@ func (f *form) typed(number, stored string) (string, bool) {
 }
 
 // chosen are the items of the request: those that were not edited are taken as they are stored.
-func (f *form) chosen(items []operator.SkipView) []map[string]any {
+func (f ofRedrive) chosen(items []operator.SkipView) []map[string]any {
 	list := []map[string]any{}
 	for i := range items {
 		l := f.editLine(&items[i])
@@ -204,7 +203,7 @@ func (f *form) chosen(items []operator.SkipView) []map[string]any {
 }
 
 // sendRedrive redrives the items that were chosen on the page, or all that are left.
-func (f *form) sendRedrive() (operation, error) {
+func (f ofRedrive) sendRedrive() (operation, error) {
 	if f.values.Get(doField) == doReplace {
 		return operation{}, errShowAgain
 	}
@@ -212,7 +211,7 @@ func (f *form) sendRedrive() (operation, error) {
 	if step := f.values.Get(stepField); step != "" {
 		body[stepField] = step
 	}
-	if f.values.Get(allField) != yes {
+	if f.values.Get(allField) != yesValue {
 		items, err := f.shown()
 		if err != nil {
 			return operation{}, err
@@ -223,7 +222,7 @@ func (f *form) sendRedrive() (operation, error) {
 }
 
 // shown are the items that the page had.
-func (f *form) shown() ([]operator.SkipView, error) {
+func (f ofRedrive) shown() ([]operator.SkipView, error) {
 	var items []operator.SkipView
 	for _, number := range f.values["item"] {
 		n, err := strconv.ParseInt(number, 10, 64)
@@ -240,7 +239,7 @@ func (f *form) shown() ([]operator.SkipView, error) {
 }
 
 // check asks what would become of the chosen items.
-func (f *form) check(view *redriveView, items []operator.SkipView) error {
+func (f ofRedrive) check(view *redriveView, items []operator.SkipView) error {
 	body := map[string]any{"items": f.chosen(items)}
 	if step := f.values.Get(stepField); step != "" {
 		body[stepField] = step

@@ -49,11 +49,14 @@ func Report(ctx context.Context, config Config, of core.JobExecutionID) ([]byte,
 	}
 	r.SetPathValue("execution", id(of))
 	v := &visit{console: c, r: r, zone: time.UTC, theme: themes()[0], caller: access.Caller{Role: settings.Operator}}
-	return v.report()
+	return reporting{v}.report()
 }
 
+// reporting is a visit of the pages of an execution.
+type reporting struct{ *visit }
+
 // report renders the pages, one below the other.
-func (v *visit) report() ([]byte, error) {
+func (v reporting) report() ([]byte, error) {
 	styles, err := v.assets.text("console.css")
 	if err != nil {
 		return nil, err
@@ -65,7 +68,7 @@ func (v *visit) report() ([]byte, error) {
 	var body bytes.Buffer
 	title := ""
 	for i, part := range reportParts() {
-		p, err := part.show(ofExecution{v})
+		p, err := part.show(ofExecution{v.visit})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", part.name, err)
 		}
@@ -73,7 +76,7 @@ func (v *visit) report() ([]byte, error) {
 		if err := v.pages[part.name].ExecuteTemplate(&out, "main", p.Body); err != nil {
 			return nil, fmt.Errorf("render %s: %w", part.name, err)
 		}
-		text := v.detached(string(inert(out.Bytes(), v.Mask)))
+		text := detached(string(inert(out.Bytes(), v.Mask)))
 		if i == 0 {
 			title = p.Title
 			body.WriteString("<h1>" + html.EscapeString(p.Heading) + "</h1>\n<p class=\"quiet\">As of " + html.EscapeString(v.moment(v.Now()).Text) + ", times in " + html.EscapeString(v.zone.String()) + "</p>\n" + text)
@@ -95,7 +98,7 @@ func (v *visit) report() ([]byte, error) {
 }
 
 // detached removes what only a page can do: forms, navigation and links. Icons are in the file.
-func (v *visit) detached(text string) string {
+func detached(text string) string {
 	for _, of := range []*regexp.Regexp{formTag(), navTag()} {
 		text = of.ReplaceAllString(text, "")
 	}
@@ -119,7 +122,7 @@ func withoutHead(text string) string {
 
 // reportFile is the report as a download.
 func (v download) reportFile() (*page, error) {
-	text, err := v.visit.report()
+	text, err := reporting{v.visit}.report()
 	if err != nil {
 		return nil, err
 	}

@@ -15,11 +15,6 @@ import (
 
 // The fields of a restart.
 const (
-	fromField       = "from"
-	fromStart       = "start"
-	elementPrefix   = "at:"
-	acceptField     = "accept_changes"
-	ifCompleteField = "if_complete"
 	// plannedField has the choices that the plan on the page is for.
 	plannedField = "planned"
 )
@@ -80,17 +75,6 @@ type planned struct {
 	} `json:"refused"`
 }
 
-// actsOfExecutions are the forms about an execution.
-func actsOfExecutions() []act {
-	again := func(_ *form, got *answered) string { return "/executions/" + id(got.ID) }
-	return []act{
-		{route{pattern: "/executions/{execution}/restart", section: "executions", name: "restart"}, (*form).restart, (*form).sendRestart, again},
-		{route{pattern: "/executions/{execution}/stop", section: "executions", name: "act"}, (*form).stop, (*form).sendStop, again},
-		{route{pattern: "/executions/{execution}/abandon", section: "executions", name: "act"}, (*form).abandon, (*form).sendAbandon, again},
-		{route{pattern: "/executions/{execution}/redrive", section: "executions", name: "redrive"}, (*form).redrive, (*form).sendRedrive, again},
-	}
-}
-
 // about is the part that all acts on an execution show.
 func (f *form) about() (*operator.ExecutionView, actView, error) {
 	e, err := f.Service.Show(f.r.Context(), operator.ShowRequest{Execution: f.executionID()})
@@ -113,7 +97,7 @@ func (f *form) choices() map[string]any {
 		body["from"] = strings.TrimPrefix(from, elementPrefix)
 	}
 	for _, name := range []string{acceptField, ifCompleteField} {
-		if f.values.Get(name) == yes {
+		if f.values.Get(name) == yesValue {
 			body[name] = true
 		}
 	}
@@ -136,7 +120,7 @@ func (f *form) restart() (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := restartView{actView: about, Planned: f.plannedChoices(), Accept: f.values.Get(acceptField) == yes, Complete: f.values.Get(ifCompleteField) == yes}
+	view := restartView{actView: about, Planned: f.plannedChoices(), Accept: f.values.Get(acceptField) == yesValue, Complete: f.values.Get(ifCompleteField) == yesValue}
 	if view.From, err = f.starts(e); err != nil {
 		return nil, err
 	}

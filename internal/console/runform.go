@@ -13,13 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The fields of a run. A parameter's begins with paramPrefix, as its place in the body of the API.
-const (
-	paramPrefix = "params."
-	againField  = "again"
-	nextField   = "next"
-	likeField   = "like"
-)
+// likeField has an execution whose parameters are filled in.
+const likeField = "like"
 
 // runView is the form of a run, with its plan.
 type runView struct {
@@ -52,14 +47,7 @@ type inputView struct {
 	Hint  string
 }
 
-func actsOfJobs() []act {
-	return []act{{
-		route{pattern: "/jobs/{job}/run", section: "jobs", name: "run"}, (*form).run, (*form).sendRun,
-		func(_ *form, got *answered) string { return "/executions/" + id(got.ID) },
-	}}
-}
-
-func (f *form) run() (*page, error) {
+func (f ofRun) run() (*page, error) {
 	name := f.r.PathValue("job")
 	described, err := f.Jobs.Job(name)
 	if err != nil {
@@ -67,7 +55,7 @@ func (f *form) run() (*page, error) {
 	}
 	view := runView{
 		Job: link{clip(name, shortText), f.jobLink(name)}, About: whole(described.Description), Incrementer: described.Incrementer,
-		Again: f.values.Get(againField) == yes, Next: f.values.Get(nextField) == yes, Accept: f.values.Get(acceptField) == yes,
+		Again: f.values.Get(againField) == yesValue, Next: f.values.Get(nextField) == yesValue, Accept: f.values.Get(acceptField) == yesValue,
 	}
 	if err := f.like(&view, described); err != nil {
 		return nil, err
@@ -83,7 +71,7 @@ func (f *form) run() (*page, error) {
 }
 
 // planRun plans what was typed, and returns the text of the button.
-func (f *form) planRun(view *runView, name string) (button string, err error) {
+func (f ofRun) planRun(view *runView, name string) (button string, err error) {
 	if f.r.Method != http.MethodPost && !f.values.Has(doField) {
 		return "Run", nil // nothing was typed yet
 	}
@@ -103,7 +91,7 @@ func (f *form) planRun(view *runView, name string) (button string, err error) {
 }
 
 // like fills in the parameters of an execution.
-func (f *form) like(view *runView, described *catalog.JobDescription) error {
+func (f ofRun) like(view *runView, described *catalog.JobDescription) error {
 	number := f.key(likeField)
 	if number == 0 || f.r.Method == http.MethodPost {
 		return nil
@@ -127,7 +115,7 @@ func (f *form) like(view *runView, described *catalog.JobDescription) error {
 }
 
 // inputs are the fields of the declared parameters. Secrets are never filled in.
-func (f *form) inputs(described *catalog.JobDescription) []inputView {
+func (f ofRun) inputs(described *catalog.JobDescription) []inputView {
 	var list []inputView
 	lines, first := parameterLines(described), true
 	for i := range described.Parameters {
@@ -176,7 +164,7 @@ func options(values []string, p *catalog.ParameterDescription, chosen string) []
 }
 
 // runBody is the body of a run: an empty field takes the default.
-func (f *form) runBody() map[string]any {
+func (f ofRun) runBody() map[string]any {
 	params := map[string]string{}
 	for field := range f.values {
 		if name, is := strings.CutPrefix(field, paramPrefix); is && f.values.Get(field) != "" {
@@ -185,14 +173,14 @@ func (f *form) runBody() map[string]any {
 	}
 	body := map[string]any{"params": params}
 	for _, name := range []string{againField, nextField, acceptField} {
-		if f.values.Get(name) == yes {
+		if f.values.Get(name) == yesValue {
 			body[name] = true
 		}
 	}
 	return body
 }
 
-func (f *form) sendRun() (operation, error) {
+func (f ofRun) sendRun() (operation, error) {
 	name := f.r.PathValue("job")
 	body := f.runBody()
 	if reason := strings.TrimSpace(f.values.Get(reasonField)); reason != "" {

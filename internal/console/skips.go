@@ -99,7 +99,7 @@ func (v ofExecution) skips() (*page, error) {
 	}
 	p := tabPage(shown, "skips", view)
 	if slices.ContainsFunc(explained.Skipped, func(g operator.SkipCount) bool { return g.Left > 0 }) {
-		p.Acts = v.acting("Correct and redrive", "/executions/"+id(shown.ID)+"/redrive")
+		p.Acts = actingOn(v.visit, "Correct and redrive", "/executions/"+id(shown.ID)+"/redrive")
 	}
 	return p, nil
 }

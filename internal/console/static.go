@@ -136,3 +136,16 @@ func acceptsGzip(r *http.Request) bool {
 	}
 	return false
 }
+
+func compressed(text []byte) ([]byte, error) {
+	var small bytes.Buffer
+	to, err := gzip.NewWriterLevel(&small, gzip.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := to.Write(text); err != nil {
+		return nil, err
+	}
+	err = to.Close()
+	return small.Bytes(), err
+}

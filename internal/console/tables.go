@@ -91,7 +91,7 @@ func (v ofWork) group() (*page, error) {
 	if g.IsOver() {
 		cancel = ""
 	}
-	return &page{Title: "Group " + view.Text + ": " + string(g.State), Heading: "Group " + view.Text + " is " + string(g.State), Body: view, Acts: v.acting(cancel, "/groups/"+view.Text+"/cancel")}, nil
+	return &page{Title: "Group " + view.Text + ": " + string(g.State), Heading: "Group " + view.Text + " is " + string(g.State), Body: view, Acts: actingOn(v.visit, cancel, "/groups/"+view.Text+"/cancel")}, nil
 }
 
 type eventsView struct {
@@ -116,7 +116,7 @@ func (v ofList) events() (*page, error) {
 	for _, e := range list[:min(len(list), pageSize)] {
 		view.Events = append(view.Events, eventLine{
 			strconv.FormatInt(e.ID, 10), clip(e.Topic, shortText), strconv.FormatInt(e.Subject, 10), clip(v.masked(e.DedupeKey), shortText),
-			clip(v.masked(string(e.Payload)), lineText), strconv.Itoa(e.Offers), clip(v.masked(e.LastError), lineText), v.moment(e.ReceivedAt), v.moment(e.DeadAt), v.acting("offer it again", "/events/"+strconv.FormatInt(e.ID, 10)+"/offer"),
+			clip(v.masked(string(e.Payload)), lineText), strconv.Itoa(e.Offers), clip(v.masked(e.LastError), lineText), v.moment(e.ReceivedAt), v.moment(e.DeadAt), actingOn(v.visit, "offer it again", "/events/"+strconv.FormatInt(e.ID, 10)+"/offer"),
 		})
 	}
 	heading := "No event is dead"
@@ -214,7 +214,7 @@ func (v ofList) settings() (*page, error) {
 	}
 	var view settingsView
 	for _, s := range list {
-		l := settingLine{Name: s.Name, Acts: v.acting("change", "/settings/"+url.PathEscape(s.Name)), Value: clip(s.Value, lineText), Unit: s.Unit, Effect: s.Effect, By: clip(s.UpdatedBy, shortText), Default: s.Default}
+		l := settingLine{Name: s.Name, Acts: actingOn(v.visit, "change", "/settings/"+url.PathEscape(s.Name)), Value: clip(s.Value, lineText), Unit: s.Unit, Effect: s.Effect, By: clip(s.UpdatedBy, shortText), Default: s.Default}
 		if s.UpdatedAt != nil {
 			l.Updated = v.moment(*s.UpdatedAt)
 		}

@@ -1,8 +1,6 @@
 package console
 
 import (
-	"bytes"
-	"compress/gzip"
 	"embed"
 	"fmt"
 	"html/template"
@@ -39,17 +37,4 @@ func (c *console) templates() (map[string]*template.Template, error) {
 		all[name] = one
 	}
 	return all, nil
-}
-
-func compressed(text []byte) ([]byte, error) {
-	var small bytes.Buffer
-	to, err := gzip.NewWriterLevel(&small, gzip.BestSpeed)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := to.Write(text); err != nil {
-		return nil, err
-	}
-	err = to.Close()
-	return small.Bytes(), err
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"html"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/picture"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // Lengths at which texts from data are cut. Their own page shows them as a whole.
@@ -136,3 +138,8 @@ func query(text string) string { return url.QueryEscape(text) }
 
 // errForOperators is the answer to a viewer who asks for the acts of others.
 var errForOperators = errors.New("the audit is for operators: set api.operator_tokens.NAME, or use the token of an operator")
+
+// errOnlyOperators is the answer to a viewer who asks for a form.
+var errOnlyOperators = errors.New("this is for operators: sign in with the token of an operator")
+
+func id(of core.JobExecutionID) string { return strconv.FormatInt(int64(of), 10) }

@@ -146,9 +146,9 @@ func (v ofJob) times() (*page, error) {
 		view.Newest = v.with("before", "")
 	}
 	of := "/schedules/" + url.PathEscape(name)
-	acts := v.acting("Pause", of+"/pause")
+	acts := actingOn(v.visit, "Pause", of+"/pause")
 	if view.Disabled {
-		acts = v.acting("Resume", of+"/resume")
+		acts = actingOn(v.visit, "Resume", of+"/resume")
 	}
 	return &page{Title: view.Job.Text + ": schedule", Heading: "Schedule of job " + view.Job.Text + timesHeading(s), Body: view, Live: "execution,schedule,task", Acts: acts}, nil
 }

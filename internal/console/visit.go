@@ -108,12 +108,7 @@ func isFragment(r *http.Request) bool {
 // isWatched reports whether pages of the route ask again after a change. Downloads are written as they
 // are read, so callers cannot share them.
 func (r route) isWatched() bool {
-	return r.name != "" && !r.acts() && r.name != "find" && !strings.Contains(path.Base(r.pattern), ".")
-}
-
-// acts reports whether the page has a form. Its key is for one caller.
-func (r route) acts() bool {
-	return slices.ContainsFunc(acts(), func(a act) bool { return a.pattern == r.pattern })
+	return r.name != "" && r.name != "find" && !strings.Contains(path.Base(r.pattern), ".")
 }
 
 // watch returns the rendering that all callers with the same role, zone and address share. What it shows

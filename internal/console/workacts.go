@@ -21,42 +21,34 @@ type plainAct struct {
 	operation string
 	verb      string
 	// named returns the thing, or an error if it is not there.
-	named    func(*form) (string, error)
+	named    func(ofWorkAct) (string, error)
 	noReason bool
 }
 
 func plainActs() []plainAct {
 	return []plainAct{
-		{path: "/tasks/{task}/cancel", section: "tasks", operation: "cancel-task", verb: "Cancel", named: (*form).namedTask},
-		{path: "/tasks/{task}/rerun", section: "tasks", operation: "rerun-task", verb: "Run again", named: (*form).namedTask},
-		{path: "/groups/{group}/cancel", section: "groups", operation: "cancel-group", verb: "Cancel", named: (*form).namedGroup},
-		{path: "/events/{event}/offer", section: "events", operation: "offer-event", verb: "Offer", named: func(f *form) (string, error) { return "event " + f.r.PathValue("event"), nil }},
-		{path: "/schedules/{job}/pause", of: "/definitions/{job}/disable", section: "schedules", operation: "disable-definition", verb: "Pause", named: (*form).namedSchedule, noReason: true},
-		{path: "/schedules/{job}/resume", of: "/definitions/{job}/enable", section: "schedules", operation: "enable-definition", verb: "Resume", named: (*form).namedSchedule, noReason: true},
-		{path: "/recover", section: "executions", operation: "recover", verb: "End", named: func(*form) (string, error) { return "executions without a process", nil }, noReason: true},
+		{path: "/tasks/{task}/cancel", section: "tasks", operation: "cancel-task", verb: "Cancel", named: ofWorkAct.namedTask},
+		{path: "/tasks/{task}/rerun", section: "tasks", operation: "rerun-task", verb: "Run again", named: ofWorkAct.namedTask},
+		{path: "/groups/{group}/cancel", section: "groups", operation: "cancel-group", verb: "Cancel", named: ofWorkAct.namedGroup},
+		{path: "/events/{event}/offer", section: "events", operation: "offer-event", verb: "Offer", named: func(f ofWorkAct) (string, error) { return "event " + f.r.PathValue("event"), nil }},
+		{path: "/schedules/{job}/pause", of: "/definitions/{job}/disable", section: "schedules", operation: "disable-definition", verb: "Pause", named: ofWorkAct.namedSchedule, noReason: true},
+		{path: "/schedules/{job}/resume", of: "/definitions/{job}/enable", section: "schedules", operation: "enable-definition", verb: "Resume", named: ofWorkAct.namedSchedule, noReason: true},
+		{path: "/recover", section: "executions", operation: "recover", verb: "End", named: func(ofWorkAct) (string, error) { return "executions without a process", nil }, noReason: true},
 	}
 }
 
-// actsOfWork are the forms about tasks, groups, schedules, events and settings.
-func actsOfWork() []act {
-	var list []act
-	for _, p := range plainActs() {
-		list = append(list, act{
-			route{pattern: p.path, section: p.section, name: "act"},
-			func(f *form) (*page, error) { return f.plain(p) },
-			func(f *form) (operation, error) {
-				return operation{"/v1" + f.filled(p.operates()), f.guarded(map[string]any{})}, nil
-			},
-			func(f *form, _ *answered) string { return f.back(p.path) },
-		})
-	}
-	return append(list, act{
-		route{pattern: "/settings/{name}", section: "settings", name: "act"}, (*form).setting,
-		func(f *form) (operation, error) {
-			return operation{"/v1" + f.filled("/settings/{name}"), map[string]any{"value": f.values.Get("value")}}, nil
-		},
-		func(*form, *answered) string { return "/settings" },
-	})
+// plainOf is the act of this page.
+func (f ofWorkAct) plainOf() plainAct {
+	all := plainActs()
+	return all[slices.IndexFunc(all, func(p plainAct) bool { return p.path == f.act.pattern })]
+}
+
+func (f ofWorkAct) sendPlain() (operation, error) {
+	return operation{"/v1" + f.filled(f.plainOf().operates()), f.guarded(map[string]any{})}, nil
+}
+
+func (f ofWorkAct) sendSetting() (operation, error) {
+	return operation{"/v1" + f.filled("/settings/{name}"), map[string]any{"value": f.values.Get("value")}}, nil
 }
 
 func (p plainAct) operates() string {
@@ -67,7 +59,7 @@ func (p plainAct) operates() string {
 }
 
 // filled is a path with the values of this one.
-func (f *form) filled(path string) string {
+func (f ofWorkAct) filled(path string) string {
 	parts := strings.Split(path, "/")
 	for i, part := range parts {
 		if name, is := strings.CutPrefix(part, "{"); is {
@@ -78,8 +70,8 @@ func (f *form) filled(path string) string {
 }
 
 // back is the page that an act is about: events have none of their own.
-func (f *form) back(path string) string {
-	at := f.filled(path)
+func (f ofWorkAct) back() string {
+	at := f.filled(f.act.pattern)
 	at = at[:strings.LastIndexByte(at, '/')]
 	if strings.HasPrefix(at, "/events/") {
 		return "/events"
@@ -87,17 +79,18 @@ func (f *form) back(path string) string {
 	return cmp.Or(at, "/executions")
 }
 
-func (f *form) plain(p plainAct) (*page, error) {
+func (f ofWorkAct) plain() (*page, error) {
+	p := f.plainOf()
 	name, err := p.named(f)
 	if err != nil {
 		return nil, err
 	}
 	view := actView{Form: f.view(p.verb + " " + name), Sentences: wording.WorkAct(p.operation)}
-	view.Form.NoReason, view.Form.Cancel = p.noReason, f.Base+f.back(p.path)
+	view.Form.NoReason, view.Form.Cancel = p.noReason, f.Base+f.back()
 	return &page{Title: p.verb + " " + name, Heading: p.verb + " " + name, Body: view}, nil
 }
 
-func (f *form) namedTask() (string, error) {
+func (f ofWorkAct) namedTask() (string, error) {
 	t, err := f.Tasks.Task(f.r.Context(), task.ID(f.number("task")))
 	if err != nil {
 		return "", err
@@ -105,7 +98,7 @@ func (f *form) namedTask() (string, error) {
 	return fmt.Sprintf("task %d of type %s", t.ID, clip(t.Spec.Type, shortText)), nil
 }
 
-func (f *form) namedGroup() (string, error) {
+func (f ofWorkAct) namedGroup() (string, error) {
 	g, err := f.Tasks.Group(f.r.Context(), task.GroupID(f.number("group")))
 	if err != nil {
 		return "", err
@@ -113,7 +106,7 @@ func (f *form) namedGroup() (string, error) {
 	return fmt.Sprintf("group %d", g.ID), nil
 }
 
-func (f *form) namedSchedule() (string, error) {
+func (f ofWorkAct) namedSchedule() (string, error) {
 	job := f.r.PathValue("job")
 	registered, err := f.Service.Definitions(f.r.Context())
 	if err != nil {
@@ -126,7 +119,7 @@ func (f *form) namedSchedule() (string, error) {
 }
 
 // setting is the form of a setting.
-func (f *form) setting() (*page, error) {
+func (f ofWorkAct) setting() (*page, error) {
 	name := f.r.PathValue("name")
 	all, err := f.Tasks.Settings(f.r.Context())
 	if err != nil {

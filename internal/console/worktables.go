@@ -236,7 +236,7 @@ func (v ofWork) task() (*page, error) {
 	}
 	return &page{
 		Title: text + ": " + string(t.State), Heading: text + " of type " + view.Type + ": " + strings.ToLower(strings.ReplaceAll(string(t.State), "_", " ")), Body: view,
-		Acts: v.acting(verb, "/tasks/"+view.Text+do),
+		Acts: actingOn(v.visit, verb, "/tasks/"+view.Text+do),
 	}, nil
 }
 

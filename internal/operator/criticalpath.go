@@ -58,7 +58,7 @@ func (b *timelineBuilder) critical(a *ports.AttemptSpan) *CriticalPath {
 	if len(steps) == 0 {
 		return nil
 	}
-	paths := make([][]place, len(steps))
+	paths := make([][]flowPlace, len(steps))
 	last := 0
 	for i := range steps {
 		if paths[i] = pathOf(steps[i].visit); b.later(&steps[i], &steps[last]) {
@@ -103,17 +103,17 @@ func (b *timelineBuilder) criticalStep(s *Span) CriticalStep {
 }
 
 // place is a visit in a flow, and the branch that was entered there; -1 if it is the visit of a step.
-type place struct {
+type flowPlace struct {
 	ordinal int64
 	branch  int
 }
 
 // pathOf is the place of a visit in the job's own flow, in the flow entered there, and so on.
-func pathOf(v core.Visit) []place {
-	var path []place
+func pathOf(v core.Visit) []flowPlace {
+	var path []flowPlace
 	rest := v.Flow
 	if rest == ports.FlowFinally || strings.HasPrefix(rest, ports.FlowFinally+"/") {
-		path = append(path, place{math.MaxInt64, 0})
+		path = append(path, flowPlace{math.MaxInt64, 0})
 		rest = strings.TrimPrefix(strings.TrimPrefix(rest, ports.FlowFinally), "/")
 	}
 	for rest != "" { // ELEMENT#ORDINAL/BRANCH, separated by slashes
@@ -125,13 +125,13 @@ func pathOf(v core.Visit) []place {
 		if !found || !is || err != nil || failed != nil {
 			break
 		}
-		path, rest = append(path, place{ordinal, n}), next
+		path, rest = append(path, flowPlace{ordinal, n}), next
 	}
-	return append(path, place{v.Ordinal, -1})
+	return append(path, flowPlace{v.Ordinal, -1})
 }
 
 // precedes reports whether the walk that visited y had to wait for x: x comes before it in a flow that both are in.
-func precedes(x, y []place) bool {
+func precedes(x, y []flowPlace) bool {
 	for i := range min(len(x), len(y)) {
 		switch {
 		case x[i].ordinal != y[i].ordinal:

@@ -86,8 +86,8 @@ quick: ## run all tests without the race detector, leaving out the long ones
 
 soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), OUTAGES (100), FROZEN (200), TASK_FAULTS (200) and SOAK (10000) random cases; hours
 	tools/ensure postgresql pgbouncer
-	SURFIN_CRASH_KILLS=$(KILLS) SURFIN_RACES=$(RACES) SURFIN_FROZEN=$(FROZEN) SURFIN_TASK_FAULTS=$(TASK_FAULTS) SURFIN_OUTAGES=$(OUTAGES) SURFIN_RIVER_TASKS=2000 $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -parallel $(PARALLEL) \
-		-run 'TasksAndPartsOverRiver|PostgreSQLIsRestarted|NoScheduledRunIsMissing|ThoughTheProcessIsKilled|OfTwoProcesses|ThoughFrozenOnesWake|ThoughWorkersAreKilledAndFrozen' $(FLAGS) ./internal/acceptance/
+	SURFIN_CRASH_KILLS=$(KILLS) SURFIN_RACES=$(RACES) SURFIN_FROZEN=$(FROZEN) SURFIN_TASK_FAULTS=$(TASK_FAULTS) SURFIN_OUTAGES=$(OUTAGES) SURFIN_BULK_RESTARTS=1000 SURFIN_RIVER_TASKS=2000 $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -parallel $(PARALLEL) \
+		-run 'TasksAndPartsOverRiver|PostgreSQLIsRestarted|NoScheduledRunIsMissing|ThoughTheProcessIsKilled|OfTwoProcesses|ThoughFrozenOnesWake|ThoughWorkersAreKilled' $(FLAGS) ./internal/acceptance/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v $(FLAGS) ./internal/acceptance/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v $(FLAGS) ./internal/testmodel/ ./internal/testahead/ ./internal/conformance/
 	$(SPARE) $(WITH_POSTGRES) $(MAKE) --no-print-directory test-race SEED=0 PKG="./internal/testmodel/ ./internal/testahead/ ./internal/conformance/ ./internal/acceptance/"

@@ -78,6 +78,7 @@ func (a *api) register(mux *http.ServeMux) ([]byte, error) {
 	a.addExecutions(h)
 	a.addSkips(h)
 	a.addActs(h)
+	a.addBulk(h)
 	a.addTasks(h)
 	a.addEvents(h)
 	a.addWorkers(h)

@@ -231,7 +231,10 @@ func (a *api) submit(ctx context.Context, req runtime.SubmitRequest, key ports.R
 			return nil, err
 		}
 	}
-	sub := req.Submission()
+	return a.submitAs(ctx, req.Submission(), key)
+}
+
+func (a *api) submitAs(ctx context.Context, sub task.Submission, key ports.RequestKey) (*submitted, error) {
 	for i := range sub.Tasks {
 		sub.Tasks[i].Client = &task.Client{Name: access.CallerOf(ctx).Name, Paths: a.Paths}
 	}
@@ -246,12 +249,12 @@ func (a *api) submit(ctx context.Context, req runtime.SubmitRequest, key ports.R
 	if err != nil {
 		return nil, err
 	}
-	alive, err := a.workerLives(ctx)
+	warning, err := a.Tasks.NoWorker(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if !alive && !status.IsOver() {
-		accepted.Warnings = append(accepted.Warnings, "no worker is alive: the tasks wait for one; start a worker, or the server with --worker")
+	if warning != "" && !status.IsOver() {
+		accepted.Warnings = append(accepted.Warnings, warning)
 	}
 	return &submitted{ID: accepted.Group, Status: status.State, Applied: !accepted.Duplicate, Tasks: accepted.Tasks, Warnings: accepted.Warnings}, nil
 }

@@ -44,6 +44,19 @@ func (c showCommands) listCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	l.addFilters(cmd)
+	f.Int64Var(&l.before, "before", 0, "only executions with a smaller number than `EXECUTION`: the next page")
+	f.Int64Var(&l.after, "after", 0, "only executions with a greater number than `EXECUTION`, oldest first")
+	f.IntVar(&l.request.Limit, "limit", 20, "at most `N` executions")
+	f.BoolVar(&l.request.FailedSteps, "failed-steps", false, "also the step that failed of each failed execution")
+	f.BoolVar(&l.request.Count, "count", false, "count the executions of all pages, up to 10,000")
+	c.env.addListFormatFlag(cmd)
+	cmd.AddCommand(c.listComponentsCommand(), c.listJobsCommand(), c.listInstancesCommand())
+	return cmd
+}
+
+func (l *listFlags) addFilters(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.StringVar(&l.request.Job, "job", "", "only executions of the job with this `NAME`")
 	f.StringSliceVar(&l.statuses, "status", nil, "only executions in these `STATUSES`: "+strings.ToLower(humanize.Join(operator.StatusNames())))
 	f.BoolVar(&l.request.Running, "running", false, "only unfinished executions: starting, started, stopping")
@@ -51,16 +64,8 @@ func (c showCommands) listCommand() *cobra.Command {
 	f.Int64Var(&l.instance, "instance", 0, "only executions of the `INSTANCE` with this number")
 	f.StringVar(&l.since, "since", "", "only executions made at this `TIME` or later: a date, a time, or how long ago (7d, 12h)")
 	f.StringVar(&l.until, "until", "", "only executions made before this `TIME`")
-	f.Int64Var(&l.before, "before", 0, "only executions with a smaller number than `EXECUTION`: the next page")
-	f.Int64Var(&l.after, "after", 0, "only executions with a greater number than `EXECUTION`, oldest first")
-	f.IntVar(&l.request.Limit, "limit", 20, "at most `N` executions")
-	f.BoolVar(&l.request.FailedSteps, "failed-steps", false, "also the step that failed of each failed execution")
-	f.BoolVar(&l.request.Count, "count", false, "count the executions of all pages, up to 10,000")
 	l.find.add(cmd, &l.request.Search)
-	c.env.addListFormatFlag(cmd)
 	completeFlag(cmd, "status", operator.StatusNames()...)
-	cmd.AddCommand(c.listComponentsCommand(), c.listJobsCommand(), c.listInstancesCommand())
-	return cmd
 }
 
 func (l *listFlags) check(now time.Time) (req operator.ListRequest, err error) {

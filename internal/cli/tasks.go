@@ -134,26 +134,28 @@ func (c taskCommands) submit(ctx context.Context, file, key string, on *core.Pla
 			sub.Tasks[i].On = on
 		}
 	}
-	return c.with(ctx, func(s *runtime.TaskService) error {
-		accepted, err := s.Submit(ctx, sub)
-		if err != nil {
-			return err
-		}
-		for _, w := range accepted.Warnings {
-			c.env.log.WarnContext(ctx, w)
-		}
-		if wait > 0 {
-			return c.wait(ctx, s, accepted.Group, wait)
-		}
-		if c.env.format == formatJSON {
-			return c.env.printJSON(accepted)
-		}
-		note := ""
-		if accepted.Duplicate {
-			note = " (submitted before)"
-		}
-		return c.env.print(fmt.Sprintf("group %d: %s, %s%s\n", accepted.Group, humanize.Plural(len(accepted.Tasks), "task"), idRange(accepted.Tasks), note))
-	})
+	return c.with(ctx, func(s *runtime.TaskService) error { return c.submitted(ctx, s, sub, wait) })
+}
+
+func (c taskCommands) submitted(ctx context.Context, s *runtime.TaskService, sub task.Submission, wait time.Duration) error {
+	accepted, err := s.Submit(ctx, sub)
+	if err != nil {
+		return err
+	}
+	for _, w := range accepted.Warnings {
+		c.env.log.WarnContext(ctx, w)
+	}
+	if wait > 0 {
+		return c.wait(ctx, s, accepted.Group, wait)
+	}
+	if c.env.format == formatJSON {
+		return c.env.printJSON(accepted)
+	}
+	note := ""
+	if accepted.Duplicate {
+		note = " (submitted before)"
+	}
+	return c.env.print(fmt.Sprintf("group %d: %s, %s%s\n", accepted.Group, humanize.Plural(len(accepted.Tasks), "task"), idRange(accepted.Tasks), note))
 }
 
 const maxSubmission = 256 << 20

@@ -20,7 +20,7 @@ type Execution struct {
 	// FailedStep is the first step that failed; set by List if requested.
 	FailedStep string `json:"failed_step,omitempty"`
 	Attempt    int    `json:"attempt"`
-	// Epoch counts its owners: an act can be bound to it (rule OP14). A list has none.
+	// Epoch counts its owners: an act can be bound to it (rule OP14).
 	Epoch  int64      `json:"epoch,omitempty"`
 	Params Parameters `json:"parameters"`
 

@@ -19,25 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// JobTask is the payload of a task of type job.
-type JobTask struct {
-	// Job is one that every worker knows.
-	Job           string            `json:"job"`
-	Params        map[string]string `json:"params,omitempty"`
-	Again         bool              `json:"again,omitempty"`
-	Next          bool              `json:"next,omitempty"`
-	FromStart     bool              `json:"from_start,omitempty"`
-	AcceptChanges bool              `json:"accept_changes,omitempty"`
-	// Retry allows to restart a failed execution; else only work that a worker
-	// left unfinished is.
-	Retry bool `json:"retry,omitempty"`
-	// InTurn waits for earlier runs by the job's schedule.
-	InTurn bool `json:"in_turn,omitempty"`
-	// CatchUp runs one more instance for each earlier run of the schedule that
-	// resumed a failed one (rule L3a).
-	CatchUp bool `json:"catch_up,omitempty"`
-}
-
 // SubmittedTasks reads the runs of a schedule, and the attempts and the budget of a run.
 type SubmittedTasks interface {
 	Tasks(ctx context.Context, f task.Filter) ([]task.Task, error)
@@ -67,11 +48,14 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 	var asked JobTask
 	decoder := json.NewDecoder(bytes.NewReader(t.Spec.Payload))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&asked); err != nil || asked.Job == "" {
-		return fatal(fmt.Sprintf("the payload of a task of type job must have job, and may have params, again, next, from_start, accept_changes and retry: %v", err)), nil
+	if err := decoder.Decode(&asked); err != nil || !asked.isComplete() {
+		return fatal(fmt.Sprintf("the payload of a task of type job must have job, and may have params, again, next, from_start, accept_changes and retry; or act and execution, and may have epoch and reason: %v", err)), nil
 	}
 	if c := t.Spec.Client; c != nil {
 		ctx = WithClient(ctx, c.Paths)
+	}
+	if asked.Act == ports.VerbStop || asked.Act == ports.VerbAbandon {
+		return h.act(ctx, t, asked), nil
 	}
 	if err := h.inTurn(ctx, t, asked); err != nil {
 		return task.Outcome{}, err
@@ -144,11 +128,7 @@ func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first
 	case err != nil:
 		return nil, nil, err
 	case last == nil || lagging:
-		running, err := h.runs.Start(ctx, RunRequest{
-			Name: asked.Job, Params: asked.Params, Again: asked.Again, Next: asked.Next, FromStart: asked.FromStart,
-			AcceptChanges: asked.AcceptChanges, Task: int64(t.ID), On: t.Spec.On,
-		})
-		return running, nil, err
+		return h.start(ctx, t, asked)
 	case last.Status == core.StatusCompleted || last.Status == core.StatusAbandoned || last.Status == core.StatusParked || last.Status.IsOver() && !first:
 		return nil, last, nil
 	}
@@ -158,8 +138,76 @@ func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first
 	if unheard, err := h.failedUnheard(ctx, t.ID, last, asked); err != nil || unheard {
 		return nil, last, err
 	}
+	if last.RedriveOf != 0 {
+		running, err := h.runs.Redrive(ctx, RedriveRequest{Execution: last.RedriveOf, Step: redrivenStep(last.Params), Task: int64(t.ID)})
+		return running, last, err
+	}
 	running, err := h.runs.Restart(ctx, RestartRequest{Execution: last.ID, AcceptChanges: asked.AcceptChanges, Task: int64(t.ID), On: t.Spec.On})
 	return running, last, err
+}
+
+// start begins the first execution of the task. A worker that lost the task may have begun it just
+// now: then the act is refused, and the execution is followed.
+func (h jobHandler) start(ctx context.Context, t task.Task, asked JobTask) (running *Running, last *core.JobExecution, err error) {
+	if asked.Act != "" {
+		ctx = asked.actor(ctx, t)
+	}
+	switch asked.Act {
+	case "":
+		running, err = h.runs.Start(ctx, RunRequest{
+			Name: asked.Job, Params: asked.Params, Again: asked.Again, Next: asked.Next, FromStart: asked.FromStart,
+			AcceptChanges: asked.AcceptChanges, Task: int64(t.ID), On: t.Spec.On,
+		})
+		return running, nil, err
+	case ports.VerbRedrive:
+		running, err = h.runs.Redrive(ctx, RedriveRequest{Execution: asked.Execution, Epoch: asked.Epoch, Task: int64(t.ID)})
+	default:
+		running, err = h.runs.Restart(ctx, RestartRequest{Execution: asked.Execution, Epoch: asked.Epoch, AcceptChanges: asked.AcceptChanges, Task: int64(t.ID), On: t.Spec.On})
+	}
+	if _, refused := errors.AsType[*Refusal](err); refused {
+		begun, failure := h.last(ctx, t.ID)
+		if failure != nil || begun != nil {
+			return nil, begun, failure
+		}
+	}
+	return running, nil, err
+}
+
+// actor names the person of an act, and the group of its task as the reason.
+func (asked JobTask) actor(ctx context.Context, t task.Task) context.Context {
+	by := asked.Actor
+	if c := t.Spec.Client; c != nil {
+		by = "API client " + c.Name
+	}
+	if by == "" {
+		by = fmt.Sprintf("task %d", t.ID)
+	}
+	return ports.WithReason(ports.WithActor(ctx, by), strings.TrimSuffix(fmt.Sprintf("group %d: %s", t.GroupID, asked.Reason), ": "))
+}
+
+// act stops or abandons. An attempt after one that died finds it done.
+func (h jobHandler) act(ctx context.Context, t task.Task, asked JobTask) task.Outcome {
+	ctx = asked.actor(ctx, t)
+	var e *Execution
+	var err error
+	if asked.Act == ports.VerbStop {
+		e, _, err = h.acts.StopAnswer(ctx, asked.Execution, asked.Epoch)
+	} else {
+		e, _, err = h.acts.AbandonAnswer(ctx, asked.Execution, asked.Epoch)
+	}
+	if r, is := errors.AsType[*Refusal](err); is && r.Reason == refusal.Over {
+		if was, failure := h.acts.records.Execution(ctx, asked.Execution); failure == nil && was.StopRequested {
+			err = nil
+		}
+	}
+	if err != nil && !errors.As(err, new(*NotEndedError)) {
+		return refusedTask(err)
+	}
+	o := task.Success()
+	if ref, err := json.Marshal(endOfExecution{e.ID, e.Status, e.ExitCode}); err == nil {
+		o = o.WithArtifact(task.JSON(ref))
+	}
+	return o
 }
 
 const caughtUp = 50

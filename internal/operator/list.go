@@ -80,6 +80,11 @@ type ListRequest struct {
 	FailedSteps bool `json:"failed_steps,omitempty"`
 }
 
+// SelectsAll reports whether it has no condition.
+func (r *ListRequest) SelectsAll() bool {
+	return r.Search.IsEmpty() && r.Job == "" && r.Instance == 0 && len(r.Statuses) == 0 && !r.Running && r.Exit == "" && r.Since.IsZero() && r.Until.IsZero()
+}
+
 // ExecutionPage is a page of executions, newest first.
 type ExecutionPage struct {
 	Executions []Execution `json:"executions"`

@@ -64,7 +64,7 @@ func (s *redrives) redriveOf(ctx context.Context, req RedriveRequest) (*launch, 
 	if err != nil {
 		return nil, err
 	}
-	l := &launch{definition: d, hooks: req.Hooks, named: e, options: job.Options{Request: req.Key, Bound: boundTo(e.ID, req.Epoch)}}
+	l := &launch{definition: d, hooks: req.Hooks, named: e, options: job.Options{Task: req.Task, Request: req.Key, Bound: boundTo(e.ID, req.Epoch)}}
 	var continued core.JobExecutionID
 	if l.params, continued, err = s.redriveParameters(ctx, req, plan, params); err != nil {
 		return nil, err

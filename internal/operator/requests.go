@@ -106,6 +106,7 @@ type RedriveRequest struct {
 	Source  jobfile.Source   `json:"-"`
 	File    string           `json:"file,omitempty"`
 	Key     ports.RequestKey `json:"-"`
+	Task    int64            `json:"-"`
 	Hooks   `json:"-"`
 }
 

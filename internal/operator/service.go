@@ -36,6 +36,7 @@ type Service struct {
 	*watcher       // Changes
 	*curves        // Series
 	*schedules     // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
+	*bulks         // Bulk, PlanBulk
 	*agenda        // Day, ScheduleWeek, ScheduleTimes
 }
 
@@ -87,16 +88,21 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 	flow := &flows{jobs: jobs, explain: explainer, records: r}
 	active := &runnings{}
 	last := &recent{records: c.JobHistory}
+	redrives := &redrives{judge: judge, jobs: jobs, records: r}
+	acts := &acts{
+		schema: tables, judge: judge, view: view, parked: parked, active: active, records: r, launcher: c.Launcher, tasks: c.OpenTasks, notify: c.Notify, actor: by,
+	}
 	times := &schedules{schema: tables, jobs: jobs, registered: c.Definitions, figures: c.Figures, now: c.Now, actor: by}
 	files := &fileChecks{jobs: jobs, registered: c.Definitions, stored: map[string][]FileProblem{}}
 	return &Service{
 		schema: tables, jobs: jobs, chooser: chooser, history: history, skips: &skips{r},
 		runs: &runs{
-			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, redrives: &redrives{judge: judge, jobs: jobs, records: r},
+			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, redrives: redrives,
 			changes: changes, admission: admission, parked: parked, view: view, history: history, launcher: c.Launcher, actor: by, active: active, records: r,
 		},
-		acts: &acts{
-			schema: tables, judge: judge, view: view, parked: parked, active: active, records: r, launcher: c.Launcher, tasks: c.OpenTasks, notify: c.Notify, actor: by,
+		acts: acts,
+		bulks: &bulks{
+			history: history, judge: judge, view: view, restarts: restarts, redrives: redrives, acts: acts, changes: changes, admission: admission, records: r, actor: by,
 		},
 		requests:      &requests{schema: tables, view: view, records: r},
 		progress:      progressed,

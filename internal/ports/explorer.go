@@ -25,8 +25,7 @@ type ExecutionFilter struct {
 	Parent     core.JobExecutionID
 	ParentCall core.StepExecutionID
 	// Brief leaves out data that a list does not show: the context, the hash of a definition, and with
-	// a path its text and files; the job's time, its exclusive key, its task, its parent's call and the
-	// epoch.
+	// a path its text and files; the job's time, its exclusive key, its task and its parent's call.
 	Brief bool
 	// Limit is the page size; 0 means 50.
 	Limit int

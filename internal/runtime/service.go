@@ -356,6 +356,15 @@ func (s *TaskService) Workers(ctx context.Context) ([]taskports.Worker, error) {
 	return list, refusalOf(err)
 }
 
+// NoWorker returns a warning if no worker is alive, or "".
+func (s *TaskService) NoWorker(ctx context.Context) (string, error) {
+	workers, err := s.Workers(ctx)
+	if err != nil || slices.ContainsFunc(workers, func(w taskports.Worker) bool { return w.State == taskports.WorkerActive }) {
+		return "", err
+	}
+	return "no worker is alive: the tasks wait for one; start a worker, or the server with --worker", nil
+}
+
 // WaitingTypes returns the types of waiting tasks that no live worker executes, sorted.
 func (s *TaskService) WaitingTypes(ctx context.Context) ([]string, error) {
 	waiting, err := s.workers.WaitingTypes(ctx)

@@ -34,7 +34,7 @@ func newExplorer(s *store) *explorer {
 // core.ExecutionFilter.Brief does.
 func (r *explorer) selectList(brief bool) string {
 	unread := []string{"status_before", "active", "step_count", "last_epoch"}
-	unlisted := []string{"last_move", "context", "definition_text", "definition_files", "definition_hash", "job_time", "exclusive_key", "task_id", "parent_call", "epoch"}
+	unlisted := []string{"last_move", "context", "definition_text", "definition_files", "definition_hash", "job_time", "exclusive_key", "task_id", "parent_call"}
 	columns := slices.DeleteFunc(r.store.columnNames(&jobExecution{}), func(name string) bool {
 		return slices.Contains(unread, name) || brief && slices.Contains(unlisted, name)
 	})

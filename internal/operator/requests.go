@@ -107,6 +107,8 @@ type RedriveRequest struct {
 	File    string           `json:"file,omitempty"`
 	Key     ports.RequestKey `json:"-"`
 	Hooks   `json:"-"`
+
+	partly bool // of a plan: without the items that cannot be redriven
 }
 
 type jobSource struct {

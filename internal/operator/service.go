@@ -22,7 +22,7 @@ type Service struct {
 	*skips         // Skips, Skip, ExportSkips
 	*progress      // Progress, Meter
 	*explainer     // Explain
-	*plans         // Plan
+	*plans         // Plan, PlanRedrive
 	*flows         // JobFlow, ExecutionFlow
 	*inspector     // Inspect
 	*comparer      // Compare
@@ -85,6 +85,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 	}
 	progressed := &progress{judge: judge, view: view, work: work, jobs: jobs, records: r}
 	flow := &flows{jobs: jobs, explain: explainer, records: r}
+	redrives := &redrives{judge: judge, jobs: jobs, records: r}
 	active := &runnings{}
 	last := &recent{records: c.JobHistory}
 	times := &schedules{schema: tables, jobs: jobs, registered: c.Definitions, figures: c.Figures, now: c.Now, actor: by}
@@ -92,7 +93,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 	return &Service{
 		schema: tables, jobs: jobs, chooser: chooser, history: history, skips: &skips{r},
 		runs: &runs{
-			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, redrives: &redrives{judge: judge, jobs: jobs, records: r},
+			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, redrives: redrives,
 			changes: changes, admission: admission, parked: parked, view: view, history: history, launcher: c.Launcher, actor: by, active: active, records: r,
 		},
 		acts: &acts{
@@ -109,7 +110,8 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		timelines:     &timelines{judge: judge, records: r},
 		curves:        &curves{records: r, now: c.Now},
 		plans: &plans{
-			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.OpenTasks, records: r,
+			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.OpenTasks,
+			redriving: redrives, attempts: r, records: r,
 		},
 		overviews: &overviews{
 			judge: judge, view: view, work: work, jobs: jobs, schedules: times, files: files, recent: last, steps: newStepKinds(jobs, r),

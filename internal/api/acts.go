@@ -55,10 +55,22 @@ type (
 		ActInput
 		Body *struct {
 			BoundBody
-			Step   string                     `json:"step,omitempty" maxLength:"1000" doc:"The step whose items are redriven; empty means the only step with skipped items"`
-			Params map[string]json.RawMessage `json:"params,omitempty" doc:"Changed parameters of the execution"`
-			Items  []json.RawMessage          `json:"items,omitempty" doc:"Redrives only these items, as given here: skipped items as in their list, with the item or the raw text corrected"`
+			RedriveBody
 		}
+	}
+	redrivePlanInput struct {
+		ExecutionPath
+		Body *struct {
+			RedriveBody
+			Limit int   `json:"limit,omitempty" minimum:"0" maximum:"5000" doc:"Without items: how many are checked; 0 means 1,000"`
+			After int64 `json:"after,omitempty" minimum:"0" doc:"Without items: only those with a greater number: next of the previous page"`
+		}
+	}
+	// RedriveBody selects the items of a redrive.
+	RedriveBody struct {
+		Step   string                     `json:"step,omitempty" maxLength:"1000" doc:"The step whose items are redriven; empty means the only step with skipped items"`
+		Params map[string]json.RawMessage `json:"params,omitempty" doc:"Changed parameters of the execution"`
+		Items  []json.RawMessage          `json:"items,omitempty" doc:"Redrives only these items, as given here: skipped items as in their list, with the item or the raw text corrected; without both, as stored"`
 	}
 	recoverInput struct{ KeyHeader }
 	recovered    struct {
@@ -87,6 +99,11 @@ func (a *api) addActs(h huma.API) {
 			return once(a, ctx, in.Key, request{"redrive-execution", in.ID, in.Body}, func(ctx context.Context, key ports.RequestKey) (*acted, error) {
 				return a.redrive(ctx, in, key)
 			})
+		})
+	huma.Register(h, post(h, "plan-redrive", "/v1/executions/{execution}/redrive/plan", "Preview a redrive",
+		"Runs the given skipped items, or the first 1,000 that are left, through the reader and the processors of their step, and writes nothing. Says of each item whether it would be written, or what is still wrong and where. Writers are not called."),
+		func(ctx context.Context, in *redrivePlanInput) (*output[operator.RedrivePlan], error) {
+			return answer(a, ctx, func() (*operator.RedrivePlan, error) { return a.planRedrive(ctx, in) })
 		})
 	huma.Register(h, post(h, "stop-execution", "/v1/executions/{execution}/stop", "Stop it",
 		"Asks it to stop, in any process; it finishes the current chunk. An execution that is over is refused."),
@@ -181,34 +198,57 @@ func (a *api) planRestart(ctx context.Context, in *restartPlanInput) (*operator.
 }
 
 func (a *api) redrive(ctx context.Context, in *redriveInput, key ports.RequestKey) (*acted, error) {
-	file, err := a.fileOf(ctx, in.id())
+	var body *RedriveBody
+	if in.Body != nil {
+		body = &in.Body.RedriveBody
+	}
+	req, err := a.redriveOf(ctx, in.id(), body)
 	if err != nil {
 		return nil, err
 	}
-	req := operator.RedriveRequest{Execution: in.id(), Checked: file, Key: key}
 	if b := in.Body; b != nil {
-		if !access.IsText(b.Step) {
-			return nil, &operator.RequestError{Field: "body.step", Reason: "it contains a NUL character"}
-		}
 		if ctx, err = b.because(ctx); err != nil {
 			return nil, err
 		}
 		req.Epoch = b.Epoch
-		if req.Step = b.Step; len(b.Params) > 0 {
-			if req.Params, err = texts(b.Params); err != nil {
-				return nil, err
-			}
-		}
 	}
-	if in.Body != nil && in.Body.Items != nil {
-		if req.Edited, err = editedItems(in.Body.Items); err != nil {
-			return nil, err
-		}
-	}
+	req.Key = key
 	return a.start(func(hooks operator.Hooks) (*operator.Running, error) {
 		req.Hooks = hooks
 		return a.Service.Redrive(ctx, req)
 	})
+}
+
+func (a *api) planRedrive(ctx context.Context, in *redrivePlanInput) (*operator.RedrivePlan, error) {
+	var body *RedriveBody
+	var req operator.RedrivePlanRequest
+	if in.Body != nil {
+		body, req.Limit, req.After = &in.Body.RedriveBody, in.Body.Limit, in.Body.After
+	}
+	var err error
+	if req.RedriveRequest, err = a.redriveOf(ctx, in.id(), body); err != nil {
+		return nil, err
+	}
+	return a.Planner.PlanRedrive(ctx, req)
+}
+
+func (a *api) redriveOf(ctx context.Context, id core.JobExecutionID, body *RedriveBody) (req operator.RedriveRequest, err error) {
+	req.Execution = id
+	if req.Checked, err = a.fileOf(ctx, id); err != nil || body == nil {
+		return req, err
+	}
+	if !access.IsText(body.Step) {
+		return req, &operator.RequestError{Field: "body.step", Reason: "it contains a NUL character"}
+	}
+	if req.Step = body.Step; len(body.Params) > 0 {
+		if req.Params, err = texts(body.Params); err != nil {
+			return req, err
+		}
+	}
+	if body.Items != nil {
+		req.Edited, err = editedItems(body.Items)
+	}
+	return req, err
 }
 
 func editedItems(items []json.RawMessage) (map[int64]operator.Edit, error) {

@@ -60,6 +60,7 @@ func TestEveryActOfTheAPIIsAudited(t *testing.T) {
 		add("/v1/jobs/{job}/run", ports.VerbRun, "/v1/jobs/nightly/run", reason)
 		add("/v1/jobs/{job}/plan", "", "/v1/jobs/nightly/plan", map[string]any{})
 		add("/v1/executions/{execution}/plan", "", at("/v1/executions/%d/plan", broken), nil)
+		add("/v1/executions/{execution}/redrive/plan", "", at("/v1/executions/%d/redrive/plan", loaded), nil)
 		add("/v1/executions/{execution}/restart", ports.VerbRestart, at("/v1/executions/%d/restart", broken), reason)
 		add("/v1/executions/{execution}/redrive", ports.VerbRedrive, at("/v1/executions/%d/redrive", loaded), reason)
 		add("/v1/executions/{execution}/stop", ports.VerbStop, at("/v1/executions/%d/stop", held), reason)
@@ -92,7 +93,7 @@ func TestEveryActOfTheAPIIsAudited(t *testing.T) {
 		}
 		before := newest()
 		for _, path := range []string{
-			"/v1/jobs/{job}/plan", "/v1/executions/{execution}/plan", "/v1/jobs/{job}/run", "/v1/executions/{execution}/restart", "/v1/executions/{execution}/redrive",
+			"/v1/jobs/{job}/plan", "/v1/executions/{execution}/plan", "/v1/executions/{execution}/redrive/plan", "/v1/jobs/{job}/run", "/v1/executions/{execution}/restart", "/v1/executions/{execution}/redrive",
 			"/v1/executions/{execution}/abandon", "/v1/groups", "/v1/tasks", "/v1/tasks/{task}/cancel", "/v1/tasks/{task}/rerun", "/v1/groups/{group}/cancel",
 			"/v1/bulk", "/v1/events/{event}/offer", "/v1/settings/{name}", "/v1/definitions/{job}/disable", "/v1/definitions/{job}/enable", "/v1/executions/{execution}/stop", "/v1/recover",
 		} {

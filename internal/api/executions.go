@@ -136,6 +136,8 @@ type (
 		Step  string `query:"step" maxLength:"1000" doc:"Only items of this step"`
 		Phase string `query:"phase" doc:"Only items of this phase: read, process or write"`
 		Left  bool   `query:"left" doc:"Only items that were not redriven"`
+		Class string `query:"class" maxLength:"1000" doc:"Only items with errors of this class"`
+		Text  string `query:"text" maxLength:"1000" doc:"Only items with this text in the error, the item or its text, in upper or lower case. With class or text a page reads 20,000 items: it may be empty and have a next one"`
 		After int64  `query:"after" minimum:"0" doc:"Only those with a greater number: next of the previous page"`
 		PageSize
 	}
@@ -146,6 +148,7 @@ type (
 		Phase   string    `query:"phase" doc:"Only items of this phase: read, process or write"`
 		Class   string    `query:"class" maxLength:"1000" doc:"Only items with errors of this class"`
 		Message string    `query:"message" maxLength:"1000" doc:"Only the group with this message"`
+		Text    string    `query:"text" maxLength:"1000" doc:"Only items with this text in the first 300 characters of the error, in upper or lower case"`
 		Before  int64     `query:"before" minimum:"0" doc:"Only items with a smaller number: next of the previous page"`
 	}
 	skipPath struct {
@@ -158,7 +161,7 @@ func (a *api) addSkips(h huma.API) {
 		func(ctx context.Context, in *skipsInput) (*output[operator.SkipPage], error) {
 			return answer(a, ctx, func() (*operator.SkipPage, error) {
 				page, err := a.Service.Skips(ctx, operator.SkipsRequest{
-					Execution: in.id(), Step: in.Step, Phase: core.Phase(in.Phase), Left: in.Left, After: in.After, Limit: in.Limit,
+					Execution: in.id(), Step: in.Step, Phase: core.Phase(in.Phase), Left: in.Left, Class: in.Class, Text: in.Text, After: in.After, Limit: in.Limit,
 				})
 				return &page, err
 			})
@@ -168,7 +171,7 @@ func (a *api) addSkips(h huma.API) {
 		func(ctx context.Context, in *skipGroupsInput) (*output[operator.SkipGroupPage], error) {
 			return answer(a, ctx, func() (*operator.SkipGroupPage, error) {
 				return a.Service.SkipGroups(ctx, operator.SkipGroupsRequest{
-					Since: in.Since, Job: in.Job, Step: in.Step, Phase: core.Phase(in.Phase), Class: in.Class, Message: in.Message, Before: in.Before,
+					Since: in.Since, Job: in.Job, Step: in.Step, Phase: core.Phase(in.Phase), Class: in.Class, Message: in.Message, Text: in.Text, Before: in.Before,
 				})
 			})
 		})

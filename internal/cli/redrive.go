@@ -2,17 +2,20 @@ package cli
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/refusal"
+	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 func (c skipsCommands) redriveCommand() *cobra.Command {
 	var req operator.RedriveRequest
 	var from string
+	var dry bool
 	cmd := &cobra.Command{
 		Use:   "redrive EXECUTION [NAME=VALUE ...]",
 		Short: "Run the skipped items of an execution through the same step again",
@@ -35,7 +38,7 @@ there (see "skips export").`,
 			if req.Execution, err = parseExecution(args[0]); err != nil {
 				return err
 			}
-			return c.redrive(cmd.Context(), req, from, args[1:])
+			return c.redrive(cmd.Context(), req, from, args[1:], dry)
 		},
 	}
 	f := cmd.Flags()
@@ -43,11 +46,12 @@ there (see "skips export").`,
 	f.StringVar(&from, "from", "", "an edited export: only its items, as they are in `FILE`")
 	f.StringVar(&req.File, "file", "", "the job `FILE` (default: the one that the execution was started with)")
 	addReasonFlag(c.env, cmd)
+	f.BoolVar(&dry, "dry-run", false, "write nothing: say what would become of each item, and what is still wrong with it")
 	c.env.addFormatFlag(cmd)
 	return cmd
 }
 
-func (c skipsCommands) redrive(ctx context.Context, req operator.RedriveRequest, from string, words []string) (err error) {
+func (c skipsCommands) redrive(ctx context.Context, req operator.RedriveRequest, from string, words []string, dry bool) (err error) {
 	if from != "" {
 		if req.Edited, err = readSkips(from); err != nil {
 			return err
@@ -57,6 +61,9 @@ func (c skipsCommands) redrive(ctx context.Context, req operator.RedriveRequest,
 		return err
 	}
 	req.Folder, req.Given = c.env.dir, readSecrets
+	if dry {
+		return c.planRedrive(ctx, req)
+	}
 	return c.env.aboutExecution(req.Execution, func() error {
 		return runCommands(c).runToEnd(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
 			req.Hooks = hooks
@@ -67,6 +74,47 @@ func (c skipsCommands) redrive(ctx context.Context, req operator.RedriveRequest,
 			return running.Follow(ctx, hooks.Stop)
 		})
 	})
+}
+
+const maxChecked = 5_000
+
+func (c skipsCommands) planRedrive(ctx context.Context, req operator.RedriveRequest) error {
+	if err := c.env.configure(); err != nil {
+		return err
+	}
+	done, err := dryRunCommand(c).readOnly()
+	if err != nil {
+		return err
+	}
+	defer done()
+	var plan *operator.RedrivePlan
+	err = c.env.view(ctx, req.Execution, func(s *Session) (err error) {
+		ask := operator.RedrivePlanRequest{RedriveRequest: req}
+		if req.Edited == nil {
+			ask.Limit = maxChecked
+		}
+		plan, err = s.Service.PlanRedrive(ctx, ask)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if c.env.format == formatJSON {
+		return c.env.printJSON(plan)
+	}
+	var rows [][]string
+	for _, i := range plan.Items {
+		text := string(i.Item)
+		if i.Error != "" {
+			text = i.Error
+		}
+		rows = append(rows, []string{strconv.FormatInt(i.ID, 10), i.Outcome, wording.Fault(i.Fault), humanize.Clip(humanize.OneLine(text), 100)})
+	}
+	text := renderTable([]column{{title: "id", right: true}, {title: "outcome"}, {title: "field"}, {title: "item or error"}}, rows) + wording.RedriveSum(plan) + "\n"
+	if plan.Next != 0 {
+		text += "More items are left; these are the first.\n"
+	}
+	return c.env.print(text)
 }
 
 const maxNamed = 5

@@ -66,6 +66,8 @@ func addSkipFlags(cmd *cobra.Command, req *operator.SkipsRequest) {
 	cmd.Flags().StringVar(&req.Step, "step", "", "only items of the step with this `NAME`")
 	cmd.Flags().Var((*phaseFlag)(&req.Phase), "phase", "only items that failed in this phase: read, process or write")
 	completeFlag(cmd, "phase", phaseNames()...)
+	cmd.Flags().StringVar(&req.Class, "class", "", "only items with errors of this `CLASS`")
+	cmd.Flags().StringVar(&req.Text, "text", "", "only items with this `TEXT` in the error or the item")
 	cmd.Flags().Int64Var(&req.Index, "index", 0, "only items of the array element with this `NUMBER`, counted from 1")
 }
 
@@ -101,7 +103,7 @@ func (c skipsCommands) listSkips(ctx context.Context, req operator.SkipsRequest)
 	if c.env.format == formatCSV {
 		return c.skipsCSV(page.Items)
 	}
-	if len(page.Items) == 0 {
+	if len(page.Items) == 0 && page.Next == 0 {
 		text := fmt.Sprintf("no such skipped items of execution %d", req.Execution)
 		for _, id := range page.Elsewhere {
 			text += "; another attempt has some:  " + c.env.command("skips", "list", wording.ID(id))
@@ -200,6 +202,7 @@ func (c skipsCommands) skipPage(s operator.SkipView) string {
 	line("where", placeText(s))
 	line("class", s.Class)
 	line("error", humanize.OneLine(s.Error))
+	line("field", wording.Fault(s.Fault))
 	line("skipped", humanize.Time(s.CreatedAt))
 	if s.RedrivenBy != 0 {
 		line("redriven", "by execution "+wording.ID(s.RedrivenBy))

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -266,5 +267,5 @@ func SetList(dst reflect.Value, f *row.Field, v row.Value) error {
 
 // Unfit returns the error of a value that does not fit its field.
 func Unfit(f *row.Field, v row.Value, dst reflect.Value) error {
-	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s does not fit a %v", f.Name, f.Quoted(v.String()), dst.Type()))
+	return exception.InvalidItem("", exception.ClassParse, fault.Named(f.Name, "%s does not fit a %v", f.Quoted(v.String()), dst.Type()))
 }

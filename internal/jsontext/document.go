@@ -3,6 +3,8 @@ package jsontext
 import (
 	"errors"
 	"fmt"
+
+	"github.com/surfin-batch/surfin/internal/fault"
 )
 
 // WantedKeys are the targets of a finder, and the names of its fields in messages.
@@ -35,9 +37,9 @@ func BadDocument(doc []byte, err error) error {
 	case errors.As(err, &stray):
 		return err
 	case errors.As(err, &strict):
-		return fmt.Errorf("%w: %s", err, Shorten(doc))
+		return fault.At(fault.Place{From: strict.Offset, To: strict.Offset + 1}, fmt.Errorf("%w: %s", err, Shorten(doc)))
 	case errors.As(err, &syntax):
-		return fmt.Errorf("not JSON: %w (byte %d): %s", err, syntax.Offset+1, Shorten(doc))
+		return fault.At(fault.Place{From: syntax.Offset, To: syntax.Offset + 1}, fmt.Errorf("not JSON: %w (byte %d): %s", err, syntax.Offset+1, Shorten(doc)))
 	}
 	return fmt.Errorf("not JSON: %w: %s", err, Shorten(doc))
 }

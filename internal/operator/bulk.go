@@ -74,7 +74,7 @@ const (
 	maxBulk      = 10_000
 	bulkPage     = 1000
 	bulkSearch   = 20 * time.Second
-	plannedItems = 100
+	bulkPlanned = 100
 	plannedSteps = 10
 	bulkPlanTime = 2 * time.Second
 	bulkAttempts = 20
@@ -119,7 +119,7 @@ func (s *bulks) PlanBulk(ctx context.Context, req BulkRequest, after core.JobExe
 		if e.ID <= after {
 			continue
 		}
-		if n := len(plan.Items); n == plannedItems || n > 0 && time.Since(begin) > bulkPlanTime {
+		if n := len(plan.Items); n == bulkPlanned || n > 0 && time.Since(begin) > bulkPlanTime {
 			plan.Next = plan.Items[n-1].Execution
 			break
 		}

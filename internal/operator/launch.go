@@ -28,6 +28,7 @@ type launch struct {
 	// last is set once the launcher has read it.
 	last    *core.JobExecution
 	noticed bool
+	writers []DryEnd // of a redrive
 }
 
 func (l *launch) checkPaths(ctx context.Context) (context.Context, error) {

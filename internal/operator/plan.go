@@ -27,6 +27,8 @@ type plans struct {
 	changes   *comparison
 	admission *admission
 	tasks     OpenTasks
+	redriving *redrives
+	attempts  model.Attempts
 	records   journal.Repository
 }
 

@@ -31,56 +31,62 @@ type redriveRecords interface {
 const maxRedrives = 100
 
 func (s *redrives) redriveOf(ctx context.Context, req RedriveRequest) (*launch, error) {
+	l, _, err := s.planned(ctx, req)
+	return l, err
+}
+
+func (s *redrives) planned(ctx context.Context, req RedriveRequest) (*launch, *redrive.Plan, error) {
 	e, err := s.judge.record(ctx, req.Execution)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if e.RedriveOf != 0 {
-		return nil, &Refusal{Reason: refusal.Redrive, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, false)},
+		return nil, nil, &Refusal{Reason: refusal.Redrive, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, false)},
 			Err: fmt.Errorf("execution %d is itself a redrive: redrive the items that it skipped from execution %d", e.ID, e.RedriveOf)}
 	}
 	if err := s.unmoved(ctx, e, req.Epoch); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d, err := s.redriveFile(ctx, req, e)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if req.Given != nil {
 		if err := req.Given(d.specs(), req.Params); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	given, secrets, err := withoutSecrets(d, RunRequest{Params: req.Params})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d.given = secrets
 	params, err := declaredAgain(&model.Job{Parameters: d.file.Parameters()}, e, typed(d.file.Parameters(), given.Params, req.Folder))
 	if err != nil {
-		return nil, &Refusal{Reason: refusal.Parameters, Execution: e.ID, Err: fmt.Errorf("the parameters of execution %d: %w", e.ID, err)}
+		return nil, nil, &Refusal{Reason: refusal.Parameters, Execution: e.ID, Err: fmt.Errorf("the parameters of execution %d: %w", e.ID, err)}
 	}
 	plan, err := s.planRedrive(ctx, req)
-	if err != nil {
-		return nil, err
+	if err != nil || req.partly && plan.Items == 0 {
+		return nil, plan, err
 	}
 	l := &launch{definition: d, hooks: req.Hooks, named: e, options: job.Options{Task: req.Task, Request: req.Key, Bound: boundTo(e.ID, req.Epoch)}}
 	var continued core.JobExecutionID
 	if l.params, continued, err = s.redriveParameters(ctx, req, plan, params); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if b := l.options.Bound; b != nil {
 		b.Redrive = continued
 	}
 	if l.job, err = s.compileRedrive(ctx, d, e, plan, req.Hooks); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	l.confine(ctx, given.Params, e)
 	if _, err := l.checkPaths(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	l.writers = writersOf(d, strings.Split(plan.Step, ":")[0], l.params)
 	l.definition.file = nil // its definition is not compared: the remaining work is planned again
-	return l, nil
+	return l, plan, nil
 }
 
 func (s *redrives) redriveFile(ctx context.Context, req RedriveRequest, e *core.JobExecution) (definition, error) {
@@ -125,7 +131,7 @@ func (s *redrives) planRedrive(ctx context.Context, req RedriveRequest) (*redriv
 	refuse := func(reason Reason, err error, actions ...Action) error {
 		return &Refusal{Reason: reason, Execution: id, Err: err, Actions: actions}
 	}
-	plan, err := redrive.New(ctx, s.records, redrive.Request{Execution: id, Step: req.Step, Edited: req.Edited})
+	plan, err := redrive.New(ctx, s.records, redrive.Request{Execution: id, Step: req.Step, Edited: req.Edited, Partly: req.partly})
 	if moved := s.redrivenSince(ctx, req, err); moved != nil {
 		return nil, moved
 	}
@@ -142,7 +148,7 @@ func (s *redrives) planRedrive(ctx context.Context, req RedriveRequest) (*redriv
 			actions = append(actions, Action{Kind: refusal.ActRedrive, Execution: id, Step: name})
 		}
 		return nil, refuse(refusal.WhichStep, fmt.Errorf("execution %d: %w", id, err), actions...)
-	case err != nil && req.Edited != nil:
+	case err != nil && req.Edited != nil && !req.partly:
 		rest, other := s.restOfRedrive(ctx, req)
 		if other != nil || rest == nil {
 			return nil, errors.Join(refuse(refusal.Items, err), other)
@@ -150,6 +156,8 @@ func (s *redrives) planRedrive(ctx context.Context, req RedriveRequest) (*redriv
 		return nil, refuse(refusal.Items, err, Action{Kind: refusal.ActRedrive, Execution: id, Step: rest.Step})
 	case err != nil:
 		return nil, err
+	case req.partly:
+		return plan, nil
 	case plan.Items == 0:
 		return nil, refuse(refusal.Items, &ItemsError{Refused: plan.Refused}, Action{Kind: refusal.ActExport, Execution: id})
 	}

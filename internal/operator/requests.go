@@ -108,6 +108,8 @@ type RedriveRequest struct {
 	Key     ports.RequestKey `json:"-"`
 	Task    int64            `json:"-"`
 	Hooks   `json:"-"`
+
+	partly bool // of a plan: without the items that cannot be redriven
 }
 
 type jobSource struct {

@@ -174,10 +174,7 @@ func (d *dryRun) describe(of *DryStep) {
 		if u.Step != of.Step {
 			continue
 		}
-		end := DryEnd{Component: u.Component, Target: u.Target, Database: u.Database, Columns: u.Columns, file: u.File}
-		if end.Target == "" {
-			end.Target, end.file = u.Written, false
-		}
+		end := dryEnd(u)
 		switch u.Kind {
 		case registry.KindReader:
 			of.Reader = &end
@@ -190,6 +187,14 @@ func (d *dryRun) describe(of *DryStep) {
 		case registry.KindListener, registry.KindPartitioner, registry.KindDecider:
 		}
 	}
+}
+
+func dryEnd(u jobfile.Used) DryEnd {
+	end := DryEnd{Component: u.Component, Target: u.Target, Database: u.Database, Columns: u.Columns, file: u.File}
+	if end.Target == "" {
+		end.Target, end.file = u.Written, false
+	}
+	return end
 }
 
 // The plan is caught on its way to the repository, and nothing runs.

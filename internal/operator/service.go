@@ -22,7 +22,7 @@ type Service struct {
 	*skips         // Skips, Skip, ExportSkips
 	*progress      // Progress, Meter
 	*explainer     // Explain
-	*plans         // Plan
+	*plans         // Plan, PlanRedrive
 	*flows         // JobFlow, ExecutionFlow
 	*inspector     // Inspect
 	*comparer      // Compare
@@ -86,9 +86,9 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 	}
 	progressed := &progress{judge: judge, view: view, work: work, jobs: jobs, records: r}
 	flow := &flows{jobs: jobs, explain: explainer, records: r}
+	redrives := &redrives{judge: judge, jobs: jobs, records: r}
 	active := &runnings{}
 	last := &recent{records: c.JobHistory}
-	redrives := &redrives{judge: judge, jobs: jobs, records: r}
 	acts := &acts{
 		schema: tables, judge: judge, view: view, parked: parked, active: active, records: r, launcher: c.Launcher, tasks: c.OpenTasks, notify: c.Notify, actor: by,
 	}
@@ -115,7 +115,8 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		timelines:     &timelines{judge: judge, records: r},
 		curves:        &curves{records: r, now: c.Now},
 		plans: &plans{
-			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.OpenTasks, records: r,
+			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.OpenTasks,
+			redriving: redrives, attempts: r, records: r,
 		},
 		overviews: &overviews{
 			judge: judge, view: view, work: work, jobs: jobs, schedules: times, files: files, recent: last, steps: newStepKinds(jobs, r),

@@ -24,6 +24,8 @@ type SkipGroupsRequest struct {
 	Class string
 	// Message is a group's.
 	Message string
+	// Text is in the error, in upper or lower case.
+	Text string
 	// Before is the key of the next page.
 	Before int64
 }
@@ -104,7 +106,7 @@ func (p *SkipGroupPage) add(found []ports.SkipGroup, req SkipGroupsRequest) {
 		g := &found[i]
 		step, _, _ := strings.Cut(g.Step, ":")
 		key := skipGroupKey{g.JobName, step, g.Phase, g.Class, messageOf(g.Error)}
-		if !key.isSelected(req) {
+		if !key.isSelected(req) || !strings.Contains(strings.ToLower(g.Error), strings.ToLower(req.Text)) {
 			continue
 		}
 		at, known := place[key]

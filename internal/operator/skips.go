@@ -10,6 +10,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -20,8 +21,12 @@ type skips struct {
 		Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
 		SkippedItems(ctx context.Context, filter ports.SkipFilter) ([]core.SkippedItem, error)
 		SkippedItem(ctx context.Context, id int64) (*core.SkippedItem, error)
+		WindowEnd(ctx context.Context, filter ports.SkipFilter) (int64, error)
 	}
 }
+
+// A search reads this many items for a page.
+const searchedSkips = 20_000
 
 // SkipView is a skipped item, and a line of an export. Item is null unless
 // wholly known; else Stored is the known part. An item that could not be read
@@ -35,10 +40,11 @@ type SkipView struct {
 	Line      int64               `json:"line,omitempty"`
 	// Index is the element's number in an array, Row the row's, if it became
 	// several.
-	Index  int64           `json:"index,omitempty"`
-	Row    int64           `json:"row,omitempty"`
-	Class  string          `json:"class"`
-	Error  string          `json:"error"`
+	Index int64  `json:"index,omitempty"`
+	Row   int64  `json:"row,omitempty"`
+	Class string `json:"class"`
+	Error string `json:"error"`
+	Fault
 	Item   json.RawMessage `json:"item"`
 	Stored json.RawMessage `json:"stored,omitempty"`
 	SHA256 string          `json:"sha256,omitempty"` // of an item or a text that was truncated
@@ -55,8 +61,25 @@ type SkipView struct {
 	CreatedAt time.Time           `json:"created,omitzero"`
 }
 
+// Fault is where the mistake in an item is, as far as its reader, processor or
+// writer says.
+type Fault struct {
+	Field  string `json:"field,omitempty" doc:"Name of the field with the mistake"`
+	Column int    `json:"column,omitempty" doc:"Its column in raw, counted from 1"`
+	From   *int   `json:"from,omitempty" doc:"The first character of the mistake in raw, counted from 0"`
+	To     *int   `json:"to,omitempty" doc:"The character after the mistake; the same as from if something is missing there"`
+}
+
+func faultOf(p fault.Place) Fault {
+	f := Fault{Field: p.Field, Column: p.Column}
+	if p.To > 0 {
+		f.From, f.To = &p.From, &p.To
+	}
+	return f
+}
+
 func skipView(s *core.SkippedItem) SkipView {
-	view := SkipView{
+	view := SkipView{Fault: faultOf(s.Fault),
 		ID: s.ID, Execution: s.JobExecutionID, Step: s.Step, Phase: s.Phase, Path: s.Meta.Path, Line: s.Meta.Line, Index: s.Meta.Index, Row: s.Meta.Row,
 		Class: s.Class, Error: s.Error, SHA256: s.SHA256, RedrivenBy: s.RedrivenBy, CreatedAt: utc(s.CreatedAt),
 	}
@@ -86,6 +109,11 @@ type SkipsRequest struct {
 	Index int64 `json:"index,omitempty"`
 	// Left selects items not redriven.
 	Left bool `json:"left,omitempty"`
+	// Class selects errors of this class, Text those whose error or item has it,
+	// in upper or lower case. A page of such a search reads 20,000 items: it may
+	// be empty and have a next one.
+	Class string `json:"class,omitempty"`
+	Text  string `json:"text,omitempty"`
 	// After selects greater IDs: the key of the next page.
 	After int64 `json:"after,omitempty"`
 	// Limit: 0 means 50.
@@ -93,7 +121,10 @@ type SkipsRequest struct {
 }
 
 func (r SkipsRequest) filter() (ports.SkipFilter, error) {
-	filter := ports.SkipFilter{Execution: r.Execution, Step: r.Step, Phase: r.Phase, Index: r.Index, Left: r.Left, After: r.After}
+	filter := ports.SkipFilter{Execution: r.Execution, Step: r.Step, Phase: r.Phase, Index: r.Index, Left: r.Left, After: r.After, Class: r.Class, Text: r.Text}
+	if r.Class != "" || r.Text != "" {
+		filter.Window = searchedSkips
+	}
 	switch r.Phase {
 	case "", core.PhaseRead, core.PhaseProcess, core.PhaseWrite:
 	default:
@@ -126,19 +157,25 @@ func (s *skips) Skips(ctx context.Context, req SkipsRequest) (SkipPage, error) {
 	if err != nil {
 		return SkipPage{}, err
 	}
+	list := fmt.Sprintf("list the skipped items of execution %d", req.Execution)
 	found, err := s.records.SkippedItems(ctx, filter)
 	if err != nil {
-		return SkipPage{}, fmt.Errorf("list the skipped items of execution %d: %w", req.Execution, err)
+		return SkipPage{}, fmt.Errorf("%s: %w", list, err)
 	}
 	page := SkipPage{Items: []SkipView{}}
 	found, more := cutPage(found, filter.Limit)
 	for i := range found {
 		page.Items = append(page.Items, skipView(&found[i]))
 	}
-	if more {
+	switch {
+	case more:
 		page.Next = found[len(found)-1].ID
+	case filter.Window > 0:
+		if page.Next, err = s.records.WindowEnd(ctx, filter); err != nil {
+			return SkipPage{}, fmt.Errorf("%s: %w", list, err)
+		}
 	}
-	if len(found) == 0 && req.After == 0 {
+	if len(found) == 0 && req.After == 0 && filter.Window == 0 {
 		page.Elsewhere, err = s.skipsOfOthers(ctx, exec, filter)
 	}
 	return page, err
@@ -195,7 +232,7 @@ func (s *skips) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer) 
 	if _, err := seen(ctx, s.records, req.Execution); err != nil {
 		return 0, err
 	}
-	filter.Limit = exportPage
+	filter.Limit, filter.Window = exportPage, 0
 	buffered := bufio.NewWriter(w)
 	encoder := json.NewEncoder(buffered)
 	encoder.SetEscapeHTML(false) // people read the items

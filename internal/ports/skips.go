@@ -24,8 +24,14 @@ type SkipFilter struct {
 	After int64
 	// UpTo selects items with an ID up to it; 0 means all.
 	UpTo int64
+	// IDs selects items by their number; nil means all.
+	IDs []int64
 	// Left selects the items that no execution has redriven.
 	Left bool
+	// Class selects errors of this class, Text those whose error, item or text has it, in upper or lower case.
+	Class, Text string
+	// Window is the number of items of an execution that the filters see; 0 means all.
+	Window int
 	// Limit is the page size; 0 means 50.
 	Limit int
 }
@@ -44,6 +50,8 @@ type Skips interface {
 	SkipReader
 	// SkippedItem returns one; ErrNotFound if there is none.
 	SkippedItem(ctx context.Context, id int64) (*core.SkippedItem, error)
+	// WindowEnd returns the ID of the last item of a full window; 0 if fewer are there.
+	WindowEnd(ctx context.Context, filter SkipFilter) (int64, error)
 	// MarkRedriven notes, in the transaction that ctx carries for the repository's database, that an
 	// execution has now processed the items. If another one did so first it is an ErrRedriven: the
 	// caller rolls back, so that no item is redriven twice.

@@ -24,9 +24,11 @@ type Request struct {
 	Step string
 	// Edited are the redriven items by skip number; nil means all that are left.
 	Edited map[int64]Edit
+	// Partly plans without the edited items that cannot be redriven.
+	Partly bool
 }
 
-// Edit corrects a skipped item: the item, or its text.
+// Edit corrects a skipped item: the item, or its text. Without both it is as stored.
 type Edit struct {
 	Item json.RawMessage `json:"item,omitempty"`
 	// Raw is the text, read again by the step's reader; nil means none.
@@ -42,6 +44,7 @@ type Plan struct {
 	Refused []Refusal
 
 	items  Items
+	ids    []int64          // of Edited, sorted
 	counts map[string]count // by recorded name
 }
 
@@ -97,57 +100,55 @@ func Nothing(items Items, execution core.JobExecutionID, step string, parts []st
 // New returns the plan; the error names all edited items that are not left, of another step or
 // incomplete.
 func New(ctx context.Context, items Items, request Request) (*Plan, error) {
-	p := &Plan{Request: request, items: items, counts: map[string]count{}}
-	missing := maps.Clone(request.Edited)
-	steps := map[string]bool{}
-	var errs []error
-	err := p.each(ctx, 0, func(s core.SkippedItem) error {
-		if request.Edited != nil {
-			if _, ok := request.Edited[s.ID]; !ok {
-				return nil
-			}
-			delete(missing, s.ID)
-		}
-		if strings.Contains(request.Step, partMark) {
-			steps[request.Step] = true
-		} else {
-			steps[stepOf(s.Step)] = true
-		}
+	p := &Plan{Request: request, items: items, ids: slices.Sorted(maps.Keys(request.Edited)), counts: map[string]count{}}
+	steps, found := map[string]bool{}, map[int64]bool{}
+	err := p.each(ctx, func(s core.SkippedItem) error {
+		found[s.ID] = true
+		steps[p.stepOf(s)] = true
 		given, reason := p.redriven(s)
-		switch {
-		case reason == "":
-			n := p.counts[s.Step]
-			n.items++
-			if given.raw != nil {
-				n.texts++
-			}
-			p.counts[s.Step] = n
-		case request.Edited != nil:
-			errs = append(errs, Refusal{s, reason})
-		default:
+		if reason != "" {
 			p.Refused = append(p.Refused, Refusal{s, reason})
+			return nil
 		}
+		n := p.counts[s.Step]
+		n.items++
+		if given.raw != nil {
+			n.texts++
+		}
+		p.counts[s.Step] = n
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range slices.Sorted(maps.Keys(missing)) {
+	for _, id := range p.ids {
+		if found[id] {
+			continue
+		}
 		why, err := p.absent(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		errs = append(errs, why)
+		p.Refused = append(p.Refused, why)
 	}
 	switch {
-	case len(errs) > 0:
+	case request.Edited != nil && !request.Partly && len(p.Refused) > 0:
+		var errs []error
+		for _, r := range p.Refused {
+			if by := r.Item.RedrivenBy; by != 0 {
+				errs = append(errs, &DoneError{r.Item.ID, by})
+				continue
+			}
+			errs = append(errs, r)
+		}
 		return nil, errors.Join(errs...)
 	case len(steps) > 1:
 		return nil, &StepsError{slices.Sorted(maps.Keys(steps))}
-	case len(steps) == 0:
+	case len(steps) == 1:
+		p.Step = slices.Collect(maps.Keys(steps))[0]
+	case len(p.Refused) == 0:
 		return nil, ErrNothing
 	}
-	p.Step = slices.Collect(maps.Keys(steps))[0]
 	for name, n := range p.counts {
 		p.Items += n.items
 		p.Texts += n.texts
@@ -157,6 +158,13 @@ func New(ctx context.Context, items Items, request Request) (*Plan, error) {
 	}
 	slices.Sort(p.Parts)
 	return p, nil
+}
+
+func (p *Plan) stepOf(s core.SkippedItem) string {
+	if strings.Contains(p.Request.Step, partMark) {
+		return p.Request.Step
+	}
+	return stepOf(s.Step)
 }
 
 const partMark = ":"
@@ -187,19 +195,19 @@ func (p *Plan) Only(parts []string) (left int) {
 	return left
 }
 
-func (p *Plan) absent(ctx context.Context, id int64) (why, err error) {
+func (p *Plan) absent(ctx context.Context, id int64) (why Refusal, err error) {
 	s, err := p.items.SkippedItem(ctx, id)
 	switch {
 	case errors.Is(err, core.ErrNotFound):
-		return fmt.Errorf("skipped item %d: not found", id), nil
+		return Refusal{core.SkippedItem{ID: id}, "not found"}, nil
 	case err != nil:
-		return nil, err
+		return why, err
 	case s.JobExecutionID != p.Execution:
-		return fmt.Errorf("skipped item %d: it belongs to execution %d", id, s.JobExecutionID), nil
+		return Refusal{*s, fmt.Sprintf("it belongs to execution %d", s.JobExecutionID)}, nil
 	case s.RedrivenBy != 0:
-		return &DoneError{id, s.RedrivenBy}, nil
+		return Refusal{*s, fmt.Sprintf("execution %d has redriven it", s.RedrivenBy)}, nil
 	}
-	return fmt.Errorf("skipped item %d: it belongs to step %s", id, s.Step), nil
+	return Refusal{*s, "it belongs to step " + s.Step}, nil
 }
 
 type given struct {
@@ -208,7 +216,7 @@ type given struct {
 }
 
 func (p *Plan) redriven(s core.SkippedItem) (of given, refused string) {
-	if edit, ok := p.Edited[s.ID]; ok {
+	if edit := p.Edited[s.ID]; edit.Raw != nil || !isNull(edit.Item) {
 		return edited(s, edit)
 	}
 	switch {
@@ -241,8 +249,6 @@ func edited(s core.SkippedItem, edit Edit) (of given, refused string) {
 		return of, "the file has the stored item, which is incomplete"
 	case !isNull(edit.Item):
 		return given{document: edit.Item}, ""
-	case edit.Raw == nil:
-		return of, "the file does not have the item"
 	case s.Raw == nil:
 		return of, "the file has a text, but no text was read: provide the item"
 	case asStored && s.Masked:
@@ -264,9 +270,10 @@ func same(a, b json.RawMessage) bool {
 	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
-func (p *Plan) each(ctx context.Context, after int64, f func(s core.SkippedItem) error) error {
-	for {
-		page, err := p.page(ctx, after)
+func (p *Plan) each(ctx context.Context, f func(s core.SkippedItem) error) error {
+	c := cursor{plan: p}
+	for !c.end {
+		page, err := c.page(ctx)
 		if err != nil {
 			return err
 		}
@@ -275,27 +282,43 @@ func (p *Plan) each(ctx context.Context, after int64, f func(s core.SkippedItem)
 				return err
 			}
 		}
-		if len(page) < pageSize {
-			return nil
-		}
-		after = page[len(page)-1].ID
 	}
+	return nil
 }
 
-func (p *Plan) page(ctx context.Context, after int64) ([]core.SkippedItem, error) {
-	page, err := p.items.SkippedItems(ctx, ports.SkipFilter{
-		Execution: p.Execution, Step: p.Step, Parts: p.Step != "" && !strings.Contains(p.Step, partMark), Left: true, After: after, Limit: pageSize,
-	})
+// cursor reads the items of a plan page by page, and nothing else.
+type cursor struct {
+	plan *Plan
+	last int64
+	end  bool
+}
+
+func (c *cursor) page(ctx context.Context) ([]core.SkippedItem, error) {
+	p := c.plan
+	filter := ports.SkipFilter{
+		Execution: p.Execution, Step: p.Step, Parts: p.Step != "" && !strings.Contains(p.Step, partMark), Left: true, After: c.last, Limit: pageSize,
+	}
+	if p.Edited != nil {
+		at, _ := slices.BinarySearch(p.ids, c.last+1)
+		filter.IDs = p.ids[at:min(at+pageSize, len(p.ids))]
+		if c.end = at+pageSize >= len(p.ids); len(filter.IDs) == 0 {
+			return nil, nil
+		}
+		c.last = filter.IDs[len(filter.IDs)-1]
+	}
+	page, err := p.items.SkippedItems(ctx, filter)
 	if err != nil {
 		return nil, fmt.Errorf("read the skipped items of execution %d: %w", p.Execution, err)
+	}
+	if p.Edited == nil {
+		if c.end = len(page) < pageSize; len(page) > 0 {
+			c.last = page[len(page)-1].ID
+		}
 	}
 	return page, nil
 }
 
 func (p *Plan) selected(s core.SkippedItem) (given, bool) {
-	if _, ok := p.Edited[s.ID]; p.Edited != nil && !ok {
-		return given{}, false
-	}
 	of, refused := p.redriven(s)
 	return of, refused == ""
 }

@@ -21,8 +21,7 @@ import (
 type reader struct {
 	plan      *Plan
 	page      []core.SkippedItem
-	last      int64 // the last item of the page
-	end       bool
+	cursor    cursor
 	itemType  item.Type
 	documents item.Reader
 	texts     item.Reader
@@ -39,7 +38,7 @@ type reader struct {
 }
 
 func newReader(ctx context.Context, plan *Plan, itemType item.Type, own item.Reader) (*reader, error) {
-	r := &reader{plan: plan}
+	r := &reader{plan: plan, cursor: cursor{plan: plan}}
 	if plan.Texts > 0 {
 		var ok bool
 		if own == nil {
@@ -145,16 +144,12 @@ func (r *reader) next(ctx context.Context) (given, error) {
 			r.hand(s)
 			return of, nil
 		}
-		if r.end {
+		if r.cursor.end {
 			return given{}, io.EOF
 		}
-		page, err := r.plan.page(ctx, r.last)
-		if err != nil {
+		var err error
+		if r.page, err = r.cursor.page(ctx); err != nil {
 			return given{}, err
-		}
-		r.page, r.end = page, len(page) < pageSize
-		if len(page) > 0 {
-			r.last = page[len(page)-1].ID
 		}
 	}
 }
@@ -188,7 +183,7 @@ func (p *Plan) typed(ctx context.Context, it item.Type) (item.Type, error) {
 		c.fields = append(c.fields, f)
 	}
 	c.known = len(c.fields)
-	err := p.each(ctx, 0, func(s core.SkippedItem) error {
+	err := p.each(ctx, func(s core.SkippedItem) error {
 		of, ok := p.selected(s)
 		if !ok || of.raw != nil {
 			return nil

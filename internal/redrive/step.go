@@ -84,6 +84,22 @@ func (s *Step) Execute(ctx context.Context, run *model.StepRun) error {
 	return s.Step.Execute(ctx, run)
 }
 
+// Sample runs the items of the plan through the processors, as Execute would, and writes nothing (see
+// chunk.Step.Sample).
+func (s *Step) Sample(ctx context.Context, run *model.StepRun, see func(id int64, got chunk.Sampled) error) error {
+	work, ok := s.Step.(*chunk.Step)
+	if !ok {
+		return fmt.Errorf("step %s is not a chunk step", s.Name())
+	}
+	plan := s.plan
+	if len(plan.Parts) > 0 {
+		plan = plan.Of(run.Step.Name)
+	}
+	m := &marking{items: plan.items, run: run}
+	run.Data.Steps, run.Services.Checkpoints = s.earlier, m
+	return work.Sample(ctx, run, plan.Items, func(got chunk.Sampled) error { return see(m.reader.handed[len(m.reader.handed)-1], got) })
+}
+
 // marking marks the items of a checkpoint, except those skipped again, in the same transaction.
 type marking struct {
 	ports.CheckpointStore

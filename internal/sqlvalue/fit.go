@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -143,5 +144,5 @@ func Unheld(f *row.Field, err error) error {
 
 // Misfit is the invalid item of a value not of the field's type.
 func Misfit(f *row.Field, what string) error {
-	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is not of type %s", f.Name, f.Quoted(what), f.Type()))
+	return exception.InvalidItem("", exception.ClassParse, fault.Named(f.Name, "%s is not of type %s", f.Quoted(what), f.Type()))
 }

@@ -3,10 +3,12 @@ package itemkit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
@@ -47,6 +49,15 @@ func UnreadItems(t testing.TB, r item.Reader) (all []Unread) {
 			t.Fatalf("Read: %v", err)
 		}
 	}
+}
+
+// Fault is the place of the mistake: its field, its column, and its text in brackets.
+func (u Unread) Fault() string {
+	at, text := fault.Of(u.Err, u.Raw.Text), []rune(u.Raw.Text)
+	if at.To == 0 {
+		return fmt.Sprintf("%s/%d", at.Field, at.Column)
+	}
+	return fmt.Sprintf("%s/%d %s[%s]%s", at.Field, at.Column, string(text[:at.From]), string(text[at.From:at.To]), string(text[at.To:]))
 }
 
 // Quoting returns the errors that contain one of the texts.

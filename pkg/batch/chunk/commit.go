@@ -393,7 +393,7 @@ func (p *pipeline) skipRecords(w *work, u *commitUnit) []core.SkippedItem {
 // skipRecord returns the stored form of a skip (rule C12); before is the position before the item.
 func (p *pipeline) skipRecord(s *skip, before position) core.SkippedItem {
 	r := core.SkippedItem{
-		StepExecutionID: p.exec.Step.ID, Phase: s.phase, Meta: s.meta, Error: s.err.Error(), Class: p.step.classOf(s.err),
+		StepExecutionID: p.exec.Step.ID, Phase: s.phase, Meta: s.meta, Error: s.err.Error(), Class: p.step.classOf(s.err), Fault: s.fault,
 	}
 	before.Writers = nil
 	if mark, err := before.encode(); err == nil { // a mark that is too long is left out

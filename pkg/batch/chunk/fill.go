@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -322,25 +323,32 @@ func (f *filler) skipRead(ctx context.Context, w *work, err error) error {
 
 // keepRaw adds the text of an unreadable item to its skip, if the reader has it.
 func (r *source) keepRaw(w *work, failure error) error {
-	if r.raw == nil || !item.IsConsumed(failure) {
-		return nil
-	}
-	var raw item.RawText
-	if err := guarded(func() error { raw = r.raw.RawText(); return nil }); err != nil {
-		return fmt.Errorf("text of an item that could not be read: %w", err)
-	}
+	raw, err := r.rawOf(failure)
 	left := w.skips[len(w.skips)-1]
 	switch {
-	case raw.Length == 0:
-		return nil
+	case err != nil || raw.Length == 0:
+		return err
 	case r.hidesRaw:
 		raw, left.rawTruncated = raw.Hidden(), true
 	default:
+		left.fault = fault.Of(failure, raw.Text)
 		raw, left.rawTruncated, left.rawSum = raw.Bounded()
+		left.fault = left.fault.Within(raw.Text)
 	}
 	left.raw = &raw
 	w.rawBytes += len(raw.Text)
 	return nil
+}
+
+// rawOf is the text of an unreadable item; its Length is 0 if the reader has none.
+func (r *source) rawOf(failure error) (raw item.RawText, err error) {
+	if r.raw == nil || !item.IsConsumed(failure) {
+		return raw, nil
+	}
+	if err := guarded(func() error { raw = r.raw.RawText(); return nil }); err != nil {
+		return raw, fmt.Errorf("text of an item that could not be read: %w", err)
+	}
+	return raw, nil
 }
 
 // canStepOver returns nil if the reader can step over the item after err, otherwise the failure of the

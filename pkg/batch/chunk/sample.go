@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -41,6 +42,8 @@ type Sampled struct {
 	Phase core.Phase
 	Class string
 	Err   error
+	// Fault locates the mistake, in characters of the item's text.
+	Fault fault.Place
 }
 
 // Sample reads the first n items and runs them through the processors, as Execute would, and writes
@@ -173,7 +176,13 @@ func (m *sample) setFailure(got *Sampled, phase core.Phase, err, refused error) 
 	if refused != nil {
 		got.Fate, got.Err = FateFailed, refused
 	}
-	got.Class = m.filler.step.classOf(got.Err)
+	got.Class, got.Fault = m.filler.step.classOf(got.Err), fault.Of(err, "")
+	if phase != core.PhaseRead {
+		return
+	}
+	if raw, missing := m.filler.source.rawOf(err); missing == nil && !m.filler.source.hidesRaw {
+		got.Fault = fault.Of(err, raw.Text)
+	}
 }
 
 func (m *sample) process(ctx context.Context) error {

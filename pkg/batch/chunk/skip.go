@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -36,7 +37,7 @@ func (s *Step) trySkip(ctx context.Context, w *work, phase core.Phase, place int
 	case !ok:
 		return s.noted(err)
 	}
-	left := &skip{place: place, phase: phase, err: err}
+	left := &skip{place: place, phase: phase, err: err, fault: fault.Of(err, "")}
 	if phase != core.PhaseRead {
 		left.item, left.meta = w.items.At(place), w.items.Meta(place)
 		w.give(place, skipped)

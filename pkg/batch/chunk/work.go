@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -94,6 +95,7 @@ type skip struct {
 	raw          *item.RawText
 	rawTruncated bool
 	rawSum       string
+	fault        fault.Place // in characters of raw
 	meta         item.Meta
 	err          error
 	announced    bool // the listeners were called

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
@@ -35,6 +36,8 @@ type SkippedItem struct {
 	SHA256    string
 	// Raw is an unreadable item's text, or nil; then Truncated and SHA256 concern it.
 	Raw *item.RawText
+	// Fault locates the mistake, in characters of Raw.
+	Fault fault.Place
 	// Masked: a secret was masked: it cannot be processed again.
 	Masked    bool
 	Class     string

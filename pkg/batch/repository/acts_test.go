@@ -61,6 +61,7 @@ func TestActsBeforeTheSchemaKnewThemAreListed(t *testing.T) {
 			"ALTER TABLE surfin_audit DROP COLUMN verb", "ALTER TABLE surfin_audit DROP COLUMN person", "ALTER TABLE surfin_audit DROP COLUMN job_name",
 			"ALTER TABLE surfin_task_audit DROP COLUMN verb", "ALTER TABLE surfin_task_audit DROP COLUMN person",
 			"ALTER TABLE surfin_job_instance DROP COLUMN local_times", "ALTER TABLE surfin_job_execution DROP COLUMN local_times",
+			"ALTER TABLE surfin_skipped_item DROP COLUMN fault",
 			"UPDATE surfin_schema_migrations SET version = 2012",
 		} {
 			_, err := db.Conn().ExecContext(t.Context(), text)

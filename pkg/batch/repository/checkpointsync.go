@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm/clause"
 
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -31,6 +32,7 @@ type stagedSkip struct {
 	SHA256    string        `json:"sha256,omitempty"`
 	Class     string        `json:"class,omitempty"`
 	Error     string        `json:"error,omitempty"`
+	Fault     fault.Place   `json:"fault,omitzero"`
 }
 
 // stageSkips stores the skips in the database of the data, in the chunk's transaction (rule C12).
@@ -52,7 +54,7 @@ func (s *claimed) stageSkips(ctx context.Context, conn tx.Conn, c ports.Checkpoi
 			text, err := json.Marshal(stagedSkip{
 				Masked: s.store.masks(raw) || s.store.masks(string(skip.Item)),
 				Phase:  skip.Phase, Path: skip.Meta.Path, Line: skip.Meta.Line, Index: skip.Meta.Index, Row: skip.Meta.Row, Mark: string(skip.Mark), Item: string(skip.Item),
-				Raw: skip.Raw, Truncated: skip.Truncated, SHA256: skip.SHA256, Class: skip.Class, Error: storable(skip.Error),
+				Raw: skip.Raw, Truncated: skip.Truncated, SHA256: skip.SHA256, Class: skip.Class, Error: storable(skip.Error), Fault: skip.Fault,
 			})
 			if err != nil {
 				return fmt.Errorf("skipped item: %w", err)
@@ -85,7 +87,7 @@ func (s *claimed) stagedSkips(ctx context.Context, id core.StepExecutionID) ([]c
 		}
 		items[i] = core.SkippedItem{
 			Phase: k.Phase, Meta: item.Meta{Path: k.Path, Line: k.Line, Index: k.Index, Row: k.Row}, Mark: item.Position(k.Mark), Item: json.RawMessage(k.Item),
-			Raw: k.Raw, Truncated: k.Truncated, Masked: k.Masked, SHA256: k.SHA256, Class: k.Class, Error: k.Error,
+			Raw: k.Raw, Truncated: k.Truncated, Masked: k.Masked, SHA256: k.SHA256, Class: k.Class, Error: k.Error, Fault: k.Fault,
 		}
 	}
 	return items, nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -36,6 +37,7 @@ type skippedItem struct {
 	Masked          bool
 	ErrorClass      string
 	ErrorText       string
+	Fault           string              // JSON of a fault.Place; empty means none
 	RedrivenBy      core.JobExecutionID // 0 for NULL
 	CreatedAt       instant
 }
@@ -56,7 +58,22 @@ func (s *skippedItem) record() (core.SkippedItem, error) {
 	if record.Raw, err = decodeRaw(s.Raw); err != nil {
 		return record, fmt.Errorf("skipped item %d: %w", s.ID, err)
 	}
+	if json.Unmarshal([]byte(s.Fault), &record.Fault) != nil { // none, or a number was masked as a secret
+		record.Fault = fault.Place{}
+	}
 	return record, nil
+}
+
+// encodeFault returns "" for none. In a masked text a range would be wrong.
+func encodeFault(at fault.Place, masked bool) string {
+	if masked {
+		at.From, at.To = 0, 0
+	}
+	text, err := json.Marshal(at)
+	if err != nil || at == (fault.Place{}) { // it always has a JSON form
+		return ""
+	}
+	return validText(string(text))
 }
 
 // encodeRaw returns the stored form of a text; empty means none.
@@ -85,7 +102,7 @@ func decodeRaw(text string) (*item.RawText, error) {
 // storeSkips inserts the skips that commit with a checkpoint (rule C12). The checkpoint has found
 // its row, so the job execution is the step's.
 func (s *store) storeSkips(ctx context.Context, conn tx.Conn, step core.StepExecutionID, skips []core.SkippedItem) error {
-	for batch := range slices.Chunk(skips, s.rowsAtOnce(16)) {
+	for batch := range slices.Chunk(skips, s.rowsAtOnce(17)) {
 		var args []any
 		bind := func(value any) string {
 			args = append(args, value)
@@ -100,17 +117,19 @@ func (s *store) storeSkips(ctx context.Context, conn tx.Conn, step core.StepExec
 			if err != nil {
 				return err
 			}
+			masked := k.Masked || s.masks(raw)
 			values := []string{
 				"(SELECT job_execution_id FROM {step_execution} WHERE id = " + bind(int64(step)) + ")", bind(int64(step)),
 				bind(string(k.Phase)), bind(validText(k.Meta.Path)), bind(k.Meta.Line), bind(k.Meta.Index), bind(k.Meta.Row),
 				bind(string(k.Mark)), bind(validText(string(k.Item))),
-				bind(raw), bind(k.Truncated), bind(k.SHA256), bind(storable(k.Class)), bind(storable(k.Error)), bind(k.Masked || s.masks(raw) || s.masks(string(k.Item))), "{now}",
+				bind(raw), bind(k.Truncated), bind(k.SHA256), bind(storable(k.Class)), bind(storable(k.Error)), bind(masked || s.masks(string(k.Item))),
+				bind(encodeFault(k.Fault, masked)), "{now}",
 			}
 			rows = append(rows, "("+strings.Join(values, ", ")+")")
 		}
 		text := s.sql(`INSERT INTO {skipped_item} (job_execution_id, step_execution_id, phase, path, line,
 			element_index, element_row, mark, item, raw,
-			truncated, sha256, error_class, error_text, masked, created_at) VALUES ` + strings.Join(rows, ", "))
+			truncated, sha256, error_class, error_text, masked, fault, created_at) VALUES ` + strings.Join(rows, ", "))
 		if _, err := conn.ExecContext(ctx, text, s.masked(args)...); err != nil {
 			return fmt.Errorf("store %d skipped items: %w", len(batch), err)
 		}
@@ -127,11 +146,17 @@ func (r *skips) SkippedItems(ctx context.Context, filter ports.SkipFilter) ([]co
 	if filter.Limit <= 0 {
 		filter.Limit = defaultPageSize
 	}
-	where, order := skipsWhere(filter), "k.id"
+	where, from, order := r.skipsWhere(filter), skipTables, "k.id"
 	if filter.Execution != 0 {
 		order = "k.job_execution_id, k.id"
 	}
-	items, err := r.skipped(ctx, where.text()+" ORDER BY "+order+" LIMIT ?", append(where.args, filter.Limit)...)
+	if filter.Window > 0 {
+		window := &conditions{}
+		window.add(true, ofExecutionAfter("k"), filter.Execution, filter.After, filter.Execution)
+		from = "(SELECT * FROM {skipped_item} k WHERE " + window.text() + " ORDER BY " + order + " LIMIT ?) k" + skipSteps
+		where.args = append(append(window.args, filter.Window), where.args...)
+	}
+	items, err := r.skipped(ctx, from, where.text()+" ORDER BY "+order+" LIMIT ?", append(where.args, filter.Limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("list skipped items: %w", err)
 	}
@@ -140,16 +165,30 @@ func (r *skips) SkippedItems(ctx context.Context, filter ports.SkipFilter) ([]co
 
 // LastSkipped implements ports.SkipReader.
 func (r *skips) LastSkipped(ctx context.Context, filter ports.SkipFilter) (id int64, err error) {
-	where := skipsWhere(filter)
+	where := r.skipsWhere(filter)
 	if err := r.store.scan(ctx, &id, "SELECT COALESCE(MAX(k.id), 0) FROM "+skipTables+" WHERE "+where.text(), where.args...); err != nil {
 		return 0, fmt.Errorf("find the last skipped item: %w", err)
 	}
 	return id, nil
 }
 
-const skipTables = "{skipped_item} k JOIN {step_execution} s ON s.id = k.step_execution_id"
+// WindowEnd implements ports.Skips.
+func (r *skips) WindowEnd(ctx context.Context, filter ports.SkipFilter) (id int64, err error) {
+	where := &conditions{}
+	where.add(true, ofExecutionAfter("k"), filter.Execution, filter.After, filter.Execution)
+	if err := r.store.scan(ctx, &id, "SELECT k.id FROM {skipped_item} k WHERE "+where.text()+" ORDER BY k.job_execution_id, k.id LIMIT 1 OFFSET ?",
+		append(where.args, filter.Window-1)...); err != nil {
+		return 0, fmt.Errorf("find the end of a search of skipped items: %w", err)
+	}
+	return id, nil
+}
 
-func skipsWhere(filter ports.SkipFilter) *conditions {
+const (
+	skipSteps  = " JOIN {step_execution} s ON s.id = k.step_execution_id"
+	skipTables = "{skipped_item} k" + skipSteps
+)
+
+func (r *skips) skipsWhere(filter ports.SkipFilter) *conditions {
 	c := &conditions{}
 	if filter.Execution != 0 {
 		c.add(true, ofExecutionAfter("k"), filter.Execution, filter.After, filter.Execution)
@@ -164,13 +203,29 @@ func skipsWhere(filter ports.SkipFilter) *conditions {
 	c.add(filter.Step != "" && !filter.Parts, "s.name = ?", filter.Step)
 	c.add(filter.Phase != "", "k.phase = ?", filter.Phase)
 	c.add(filter.Index != 0, "k.element_index = ?", filter.Index)
+	c.add(filter.IDs != nil, "k.id IN ?", filter.IDs)
 	c.add(filter.Left, "k.redriven_by IS NULL")
+	c.add(filter.Class != "", "k.error_class = ?", filter.Class)
+	find := map[tx.Dialect]string{tx.SQLite: "instr", tx.Postgres: "strpos"}[r.store.db.Dialect()]
+	c.add(filter.Text != "", "("+find+"(lower(k.error_text), lower(?)) > 0 OR "+find+"(lower(k.item || ' ' || k.raw), lower(?)) > 0)", filter.Text, inJSON(filter.Text))
 	return c
+}
+
+// inJSON is the text as a part of a JSON text.
+func inJSON(text string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(text); err != nil { // a text always has a form
+		return text
+	}
+	quoted := b.String()
+	return quoted[1 : len(quoted)-2]
 }
 
 // SkippedItem implements ports.SkippedItems.
 func (r *skips) SkippedItem(ctx context.Context, id int64) (*core.SkippedItem, error) {
-	items, err := r.skipped(ctx, "k.id = ?", id)
+	items, err := r.skipped(ctx, skipTables, "k.id = ?", id)
 	if err != nil {
 		return nil, fmt.Errorf("read skipped item %d: %w", id, err)
 	}
@@ -180,11 +235,11 @@ func (r *skips) SkippedItem(ctx context.Context, id int64) (*core.SkippedItem, e
 	return &items[0], nil
 }
 
-func (r *skips) skipped(ctx context.Context, where string, args ...any) ([]core.SkippedItem, error) {
+func (r *skips) skipped(ctx context.Context, from, where string, args ...any) ([]core.SkippedItem, error) {
 	var rows []skippedItem
 	err := r.store.scan(ctx, &rows, `SELECT k.id, k.job_execution_id, k.step_execution_id, s.name AS step, k.phase, k.path,
-		k.line, k.element_index, k.element_row, k.mark, k.item, k.raw, k.truncated, k.sha256, k.masked, k.error_class, k.error_text, COALESCE(k.redriven_by, 0) AS redriven_by, k.created_at
-		FROM `+skipTables+` WHERE `+where, args...)
+		k.line, k.element_index, k.element_row, k.mark, k.item, k.raw, k.truncated, k.sha256, k.masked, k.error_class, k.error_text, k.fault, COALESCE(k.redriven_by, 0) AS redriven_by, k.created_at
+		FROM `+from+` WHERE `+where, args...)
 	if err != nil {
 		return nil, err
 	}

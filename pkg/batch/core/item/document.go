@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -68,8 +69,9 @@ func (d *documentRecords) decode(doc []byte, dst []row.Value) error {
 		return exception.InvalidItem("", exception.ClassParse, err)
 	}
 	for i := range dst {
-		if dst[i], err = jsonValue(d.schema.Field(i), d.find.Found[i]); err != nil {
-			return err
+		f := d.schema.Field(i)
+		if dst[i], err = jsonValue(f, d.find.Found[i]); err != nil {
+			return fault.At(placeOf(f.Name, d.find, i), err)
 		}
 	}
 	return nil
@@ -82,9 +84,18 @@ func (d *documentRecords) bad(doc []byte, err error) error {
 		return err
 	}
 	if errors.As(err, &stray) {
-		return fmt.Errorf("field %s: %w", d.schema.Field(stray.Field).Name, err)
+		return fault.Named(d.schema.Field(stray.Field).Name, "%w", err)
 	}
 	return jsontext.BadDocument(doc, err)
+}
+
+// placeOf is the value that the finder has found in a document.
+func placeOf(field string, find *jsontext.Finder, i int) fault.Place {
+	p := fault.Place{Field: field}
+	if value := find.Found[i]; value != nil {
+		p.From, p.To = find.Start[i], find.Start[i]+len(value)
+	}
+	return p
 }
 
 func isObject(doc []byte) bool {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -164,7 +165,7 @@ func fitsJSON(f *row.Field, raw json.RawMessage) bool {
 }
 
 func jsonMisfit(f *row.Field, raw []byte) error {
-	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is not of type %s", f.Name, f.Quoted(jsontext.Shorten(raw)), f.Type()))
+	return exception.InvalidItem("", exception.ClassParse, fault.Named(f.Name, "%s is not of type %s", f.Quoted(jsontext.Shorten(raw)), f.Type()))
 }
 
 func emptyMisfit(f *row.Field) error {
@@ -172,7 +173,7 @@ func emptyMisfit(f *row.Field) error {
 	if f.Nullable || !f.Default.IsNull() {
 		hint = `; null_if: [""] reads it as null`
 	}
-	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf(`field %s: "" is not of type %s%s`, f.Name, f.Type(), hint))
+	return exception.InvalidItem("", exception.ClassParse, fault.Named(f.Name, `"" is not of type %s%s`, f.Type(), hint))
 }
 
 func appendJSONValue(dst []byte, f *row.Field, v row.Value) ([]byte, error) {

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/internal/gofield"
 	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -108,13 +109,17 @@ func (d *documentReader[T]) decode(doc []byte, item *T) error {
 			return fmt.Errorf("null is not a %v", t)
 		}
 	}
-	if err := d.unmarshal(doc, item); err != nil || d.from == nil {
-		return err
+	if err := d.unmarshal(doc, item); err != nil {
+		return misfitIn(doc, err)
+	}
+	if d.from == nil {
+		return nil
 	}
 	v := reflect.Indirect(reflect.ValueOf(item).Elem())
 	for i := range d.from {
-		if err := d.set(&d.from[i], v.Field(d.from[i].index)); err != nil {
-			return err
+		f := &d.from[i]
+		if err := d.set(f, v.Field(f.index)); err != nil {
+			return fault.At(placeOf(v.Type().Field(f.index).Name, d.find, f.path), err)
 		}
 	}
 	return nil
@@ -158,6 +163,20 @@ func (d *documentReader[T]) unmarshal(doc []byte, to any) error {
 	return err
 }
 
+// misfitIn adds the place of a value that does not fit its field.
+func misfitIn(doc []byte, err error) error {
+	var misfit *json.UnmarshalTypeError
+	if !errors.As(err, &misfit) || misfit.Field == "" {
+		return err
+	}
+	find := jsontext.NewFinder()
+	i := find.AddName(misfit.Field)
+	if find.Locate(doc) != nil {
+		return fault.At(fault.Place{Field: misfit.Field}, err)
+	}
+	return fault.At(placeOf(misfit.Field, find, i), err)
+}
+
 // withoutValues describes the error in a document without quoting it.
 func withoutValues(err error) error {
 	var misfit *json.UnmarshalTypeError
@@ -165,7 +184,7 @@ func withoutValues(err error) error {
 	var syntax *jsontext.SyntaxError
 	switch {
 	case errors.As(err, &misfit) && misfit.Field != "":
-		return fmt.Errorf("field %s: the value does not fit a %v", misfit.Field, misfit.Type)
+		return fault.Named(misfit.Field, "the value does not fit a %v", misfit.Type)
 	case errors.As(err, &strict):
 		return strict
 	case errors.As(err, &syntax):

@@ -1,10 +1,10 @@
 package row
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
@@ -107,11 +107,10 @@ func (f *Field) misfit(text, why string) error { return f.unfit(quoteShort(text)
 
 // null has none.
 func (f *Field) unfit(shown, why string) error {
-	msg := fmt.Sprintf("field %s: %s is not %s", f.Name, f.Quoted(shown), article(f.Kind))
 	if why != "" {
-		msg += " (" + why + ")"
+		why = " (" + why + ")"
 	}
-	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("%s", msg))
+	return exception.InvalidItem("", exception.ClassParse, fault.Named(f.Name, "%s is not %s%s", f.Quoted(shown), article(f.Kind), why))
 }
 
 // Quoted is the text, or a replacement if hidden.

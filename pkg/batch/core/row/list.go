@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/internal/jsontext"
 )
 
@@ -46,9 +47,9 @@ func (e *ElementError) Unwrap() error { return e.Err }
 func FieldError(field string, err error) error {
 	var of *ElementError
 	if errors.As(err, &of) {
-		return fmt.Errorf("field %s[%d]: %w", field, of.Index, of.Err)
+		return fault.At(fault.Place{Field: field}, fmt.Errorf("field %s[%d]: %w", field, of.Index, of.Err))
 	}
-	return fmt.Errorf("field %s: %w", field, err)
+	return fault.Named(field, "%w", err)
 }
 
 // It could not be read again.

@@ -15,14 +15,8 @@ func (r *reader) RawText() item.RawText {
 	if r.lost != nil {
 		raw = *r.lost
 	} else {
-		text := r.in.Buffered(r.from)[:r.next-r.from]
-		start := r.from
-		for line := r.fromLines + 1; line < r.line; line++ {
-			_, end := r.csv.cutLine(text, true)
-			text, start = text[end:], start+int64(end)
-		}
-		text = filestream.WithoutEnd(text)
-		raw = item.RawText{Text: string(text), Offset: start, Length: int64(len(text))}
+		text, start := recordText(r)
+		raw = item.RawText{Text: string(text), Offset: r.from + int64(start), Length: int64(len(text))}
 	}
 	raw.Delimiter = r.sep
 	columns := r.columns
@@ -33,6 +27,21 @@ func (r *reader) RawText() item.RawText {
 		raw.Columns = columns
 	}
 	return raw
+}
+
+// recordText is the text of the last record, and its start after r.from.
+func recordText(r *reader) (text []byte, start int) {
+	start = skippedBytes(r, int(r.line-r.fromLines-1))
+	return filestream.WithoutEnd(r.in.Buffered(r.from)[start : r.next-r.from]), start
+}
+
+// skippedBytes is the size of the lines before a record.
+func skippedBytes(r *reader, lines int) (size int) {
+	for range lines {
+		_, n := r.csv.cutLine(r.in.Buffered(r.from)[size:], true)
+		size += n
+	}
+	return size
 }
 
 // OpenRaw implements item.RawOpener. A header too wide to be stored is read from the file.

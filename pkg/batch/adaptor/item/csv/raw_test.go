@@ -87,3 +87,22 @@ func TestAnErrorQuotesNothingOfAnItemThatIsRedacted(t *testing.T) {
 	require.Empty(t, itemkit.Quoting(unread, "S3CRET", "12345"))
 	require.ErrorContains(t, unread[2].Err, "field amount: the value is not a float")
 }
+
+// Rule C12.
+func TestAMistakeIsLocatedInTheTextOfItsRecord(t *testing.T) {
+	t.Parallel()
+	fields := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "né", Kind: row.String, From: "note"}, row.Field{Name: "sum", Kind: row.Float})
+	faults := func(cfg readerConfig, lines ...string) (list []string) {
+		cfg.Path, cfg.Header = file(t, "in.csv", strings.Join(lines, "\n")), headerExact
+		r, err := newReader(cfg, fields)
+		require.NoError(t, err)
+		for _, u := range itemkit.UnreadItems(t, r) {
+			list = append(list, u.Fault())
+		}
+		return list
+	}
+	require.Equal(t, []string{
+		"id/1 [x],é,1", "sum/3 1,é,[1O]", `sum/3 1,"a""é,b",["x"]`, `id/1 ["1` + "\n" + `2"],a,1`, "sum/3 1,é[]", "/4 1,é,1,[4,5]", `né/2 1,[é"]f,1`, `né/2 1,["a"]b,1`, "né/2 1,[\uFFFD],1", `né/2 5,["open,1]`,
+	}, faults(readerConfig{Comment: "#"}, "id,note,sum", "x,é,1", "1,é,1O", "# no", "", `1,"a""é,b","x"`, `"1`, `2",a,1`, "1,é", "1,é,1,4,5", `1,é"f,1`, `1,"a"b,1`, "1,\xff,1", `5,"open,1`))
+	require.Equal(t, []string{`id/1 ["x"]; a; 1`, `sum/3 1; "a"; ["x"]`}, faults(readerConfig{Delimiter: ";", Trim: true}, "id;note;sum", `"x"; a; 1`, `1; "a"; "x"`))
+}

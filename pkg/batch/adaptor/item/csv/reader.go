@@ -244,12 +244,12 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 			text = strings.TrimSpace(text)
 		}
 		if !valid && !utf8.ValidString(text) {
-			return r.invalid(fmt.Errorf("%s: field %s: %s %s", r.place(column), f.Name, f.Quoted(fmt.Sprintf("%.60q", text)), r.in.NotValid()))
+			return r.invalid(inColumn(r, f.Name, column, fmt.Errorf("field %s: %s %s", f.Name, f.Quoted(fmt.Sprintf("%.60q", text)), r.in.NotValid())))
 		}
 		if r.isText[i] && text != "" {
 			dst[i] = row.StringValue(text)
 		} else if dst[i], err = f.Parse(text); err != nil {
-			return item.Consumed(r.Meta(), fmt.Errorf("%s: %w", r.place(column), err))
+			return item.Consumed(r.Meta(), inColumn(r, f.Name, column, err))
 		}
 	}
 	return nil
@@ -261,21 +261,9 @@ func (r *reader) absent(f *row.Field, column int) (row.Value, error) {
 	}
 	v, err := f.Missing()
 	if err != nil {
-		return v, item.Consumed(r.Meta(), fmt.Errorf("the record has %d fields, not %d: %w", len(r.csv.fields), r.width, err))
+		return v, item.Consumed(r.Meta(), inColumn(r, f.Name, column, fmt.Errorf("the record has %d fields, not %d: %w", len(r.csv.fields), r.width, err)))
 	}
 	return v, nil
-}
-
-// place is the column in the line, in bytes from 1, and the line if an earlier quoted text has line ends.
-func (r *reader) place(column int) string {
-	before := r.in.Buffered(r.from)[:r.csv.fields[column].at]
-	lines, begin := r.csv.linesIn(before)
-	line := r.fromLines + 1 + int64(lines)
-	at := len(before) - begin + 1
-	if line != r.line {
-		return fmt.Sprintf("line %d, column %d", line, at)
-	}
-	return fmt.Sprintf("column %d", at)
 }
 
 func (r *reader) checkWidth(n int) error {
@@ -284,14 +272,16 @@ func (r *reader) checkWidth(n int) error {
 		r.width == 0 && n < len(r.index) && r.cfg.Short == shortNull:
 		return nil
 	case r.width == 0 && n < len(r.index):
-		return r.invalid(fmt.Errorf("the record has %d fields, at least %d are needed", n, len(r.index)))
+		return r.invalid(inColumn(r, fieldOf(r, n), n, fmt.Errorf("the record has %d fields, at least %d are needed", n, len(r.index))))
 	case r.width == 0:
 		r.setWidth(n)
 		return nil
-	case r.cfg.hasHeader() || r.cfg.Columns > 0:
-		return r.invalid(fmt.Errorf("the record has %d fields, not %d", n, r.width))
 	}
-	return r.invalid(fmt.Errorf("the record has %d fields, not %d like the first one (see the key columns)", n, r.width))
+	err := fmt.Errorf("the record has %d fields, not %d", n, r.width)
+	if !r.cfg.hasHeader() && r.cfg.Columns == 0 {
+		err = fmt.Errorf("%w like the first one (see the key columns)", err)
+	}
+	return r.invalid(wrongNumber(r, r.width, fieldOf(r, n), err))
 }
 
 func (r *reader) invalid(err error) error {

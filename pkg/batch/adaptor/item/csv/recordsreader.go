@@ -178,14 +178,14 @@ func (r *recordsReader) checkFields(t *recordtypes.Type) error {
 		if want = first; !known {
 			for _, at := range r.of.columns[t.Number()] {
 				if at >= n {
-					return fmt.Errorf("the record has %d fields, at least %d are needed", n, at+1)
+					return wrongNumber(r.reader, at+1, "", fmt.Errorf("the record has %d fields, at least %d are needed", n, at+1))
 				}
 			}
 			r.widths[t.Name], want = n, n
 		}
 	}
 	if want != 0 && n != want {
-		return fmt.Errorf("the record has %d fields, not %d like others of the type %s", n, want, t.Name)
+		return wrongNumber(r.reader, want, "", fmt.Errorf("the record has %d fields, not %d like others of the type %s", n, want, t.Name))
 	}
 	return nil
 }
@@ -276,8 +276,8 @@ func (r *recordsReader) Raw(*recordtypes.Type) []byte { return []byte(r.reader.R
 
 func (r *recordsReader) at(field, column int) (row.Value, error) {
 	v, err := r.parse(field, column)
-	if err != nil && column < len(r.csv.fields) {
-		err = fmt.Errorf("%s: %w", r.place(column), err)
+	if err != nil {
+		err = inColumn(r.reader, r.bare[field].Name, column, err)
 	}
 	return v, err
 }

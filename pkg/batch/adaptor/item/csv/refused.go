@@ -21,11 +21,12 @@ func (r *reader) refused(ctx context.Context, length int64, err error) (string, 
 	case wrong != nil:
 		first := r.lines + int64(r.csv.before) + 1
 		if wrong.line > 1 {
-			return "", r.giveUpLine(ctx, first, fmt.Errorf("a quoted field is malformed at line %d, column %d: %w%s", first+int64(wrong.line)-1, wrong.column, wrong.err, wrong.hintBelow()))
+			err := fmt.Errorf("a quoted field is malformed at line %d, column %d: %w%s", first+int64(wrong.line)-1, wrong.column, wrong.err, wrong.hintBelow())
+			return "", r.giveUpLine(ctx, first, malformed(r, int(length), err))
 		}
 		r.line, r.lines = first, first
 		r.consumed(r.next + length)
-		return "", r.invalid(fmt.Errorf("column %d: %w%s", wrong.column, wrong.err, wrong.hint))
+		return "", r.invalid(malformed(r, wrong.column, fmt.Errorf("column %d: %w%s", wrong.column, wrong.err, wrong.hint)))
 	case errors.Is(err, io.EOF):
 		return "", err
 	}

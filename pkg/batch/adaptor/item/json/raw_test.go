@@ -38,11 +38,17 @@ func TestALineThatCannotBeReadHasItsText(t *testing.T) {
 	content := "{\"id\":1}\n\n  {\"id\":\"x\"} \r\n{broken\n" + long + "\r\n{\"id\":2}"
 	r, err := newLinesReader(linesReaderConfig{Path: file(t, "in.jsonl", content), MaxLine: 100}, rows(t))
 	require.NoError(t, err)
-	found := rawTexts(itemkit.UnreadItems(t, r))
+	unread := itemkit.UnreadItems(t, r)
+	found := rawTexts(unread)
 	require.Equal(t, item.RawText{Text: `{"id":"x"}`, Offset: 12, Length: 10}, found[0])
 	require.Equal(t, "{broken", found[1].Text)
 	require.Equal(t, long, found[2].Text)
 	require.Len(t, found, 3)
+	var faults []string
+	for _, u := range unread {
+		faults = append(faults, u.Fault())
+	}
+	require.Equal(t, []string{`id/0 {"id":["x"]}`, "/0 {[b]roken", "/0"}, faults)
 	for _, raw := range found {
 		require.Equal(t, raw.Text, content[raw.Offset:raw.Offset+raw.Length])
 	}
@@ -100,6 +106,8 @@ func TestAnErrorQuotesNothingOfAnItemThatIsRedacted(t *testing.T) {
 	unread := itemkit.UnreadItems(t, lines)
 	require.Len(t, unread, len(docs))
 	require.Empty(t, itemkit.Quoting(unread, "S3CRET", "12345"))
+	require.Equal(t, `Rate/0 {"id":1,"terms":{"rate":["S3CRET"]}}`, unread[4].Fault())
+	require.Equal(t, "id/0", unread[0].Fault())
 	require.ErrorContains(t, unread[0].Err, "field id: the value does not fit a int8")
 	require.ErrorContains(t, unread[4].Err, "field Rate: the value is not of type float")
 }

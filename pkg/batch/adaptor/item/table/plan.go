@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -110,7 +111,7 @@ func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 			return v, err
 		}
 		if p.config.mode() != modeInsert && p.isKey(i) {
-			return v, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s: a key is null", f.Name))
+			return v, exception.InvalidItem("", exception.ClassInvalidItem, fault.Named(f.Name, "a key is null"))
 		}
 	}
 	if err := sqlvalue.Check(v); err != nil {
@@ -168,7 +169,7 @@ func (p *plan) unfit(v row.Value, i int, why string) error {
 		why = " (" + why + ")"
 	}
 	return exception.InvalidItem("", exception.ClassInvalidItem,
-		fmt.Errorf("field %s: %s does not fit column %s of type %s%s", f.Name, f.Quoted(sqlvalue.Quote(v)), c.name, c.typeText(), why))
+		fault.Named(f.Name, "%s does not fit column %s of type %s%s", f.Quoted(sqlvalue.Quote(v)), c.name, c.typeText(), why))
 }
 
 // keepsDigits refuses a decimal if the column would silently drop some of its digits.
@@ -209,7 +210,7 @@ func (p *plan) keeps(v row.Value, i int, name string) error {
 		return nil
 	}
 	return exception.InvalidItem("", exception.ClassInvalidItem,
-		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", name, p.schema.Field(p.fields[i]).Quoted(v.String()), c.name, c.typeText(), cure))
+		fault.Named(name, "%s does not fit column %s of type %s (%s)", p.schema.Field(p.fields[i]).Quoted(v.String()), c.name, c.typeText(), cure))
 }
 
 func (p *plan) key(record []row.Value) string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/recordtypes"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -365,9 +366,30 @@ func (r *fileRecord) Column(t *recordtypes.Type, column int) (row.Value, error) 
 	c := &r.of[t.Number()].cells[column]
 	v, err := c.parse(r.line, r.plan.Schema)
 	if err != nil {
-		return v, fmt.Errorf("%s %s: %w", r.unitOfPositions(), c.span, err)
+		return v, r.inCell(c, column, fmt.Errorf("%s %s: %w", r.unitOfPositions(), c.span, err))
 	}
 	return v, nil
+}
+
+// inCell adds the place of a column in the text as it is shown.
+func (r *fileRecord) inCell(c *cell, column int, err error) error {
+	return fault.At(fault.Place{Field: c.name, Column: column + 1, From: r.sizeOf(c.first - 1), To: r.sizeOf(c.last)}, err)
+}
+
+// sizeOf is the size of the first places in the text as it is shown.
+func (r *fileRecord) sizeOf(places int) int {
+	begin := ""
+	if places > 0 {
+		begin = r.line.at(span{1, places})
+	}
+	if r.codec == nil {
+		return len(begin)
+	}
+	if strings.HasPrefix(r.shown(r.text), hexMark) {
+		return len(hexMark) + 2*len(begin)
+	}
+	text, _ := r.codec.decode(begin) //nolint:errcheck // the record is shown as its text, so each part has one
+	return len(text)
 }
 
 // Count implements recordtypes.Record.
@@ -417,7 +439,13 @@ func (r *fileRecord) fits(t *recordtypes.Type, short bool) error {
 	case t == r.any && !strings.HasPrefix(r.text, r.program.record):
 		return fmt.Errorf("the %s does not begin with %q (record)", r.unit(), l.mark)
 	case l.codec == nil && r.line.size < l.width && !short:
-		return fmt.Errorf("the line has %d characters, but its columns need %d (short: true accepts it)", r.line.size, l.width)
+		err := fmt.Errorf("the line has %d characters, but its columns need %d (short: true accepts it)", r.line.size, l.width)
+		for i := range l.cells {
+			if c := &l.cells[i]; c.last > r.line.size {
+				return r.inCell(c, i, err)
+			}
+		}
+		return err
 	}
 	return nil
 }

@@ -340,3 +340,15 @@ func TestLinesTakesAnItemType(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+// Rule C12.
+func TestAMistakeIsLocatedInTheTextOfItsLine(t *testing.T) {
+	t.Parallel()
+	r, err := newFixedReader(fixedReaderConfig{Path: fileOf(t, "D00012Zoë     Kiel    1O\nD0001\nD0001ZZoë     Kiel    10\n"), Columns: columns(), Record: "D"}, payment(t))
+	require.NoError(t, err)
+	var faults []string
+	for _, u := range itemkit.UnreadItems(t, r) {
+		faults = append(faults, u.Fault())
+	}
+	require.Equal(t, []string{"cents/4 D00012Zoë     Kiel[    1O]", "id/1 D[0001]", "id/1 D[0001Z]Zoë     Kiel    10"}, faults)
+}

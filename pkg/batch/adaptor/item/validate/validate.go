@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -77,6 +79,7 @@ func newProcessor(cfg config, in item.Type) (item.Processor, error) {
 type rule struct {
 	name    string
 	program *expression.ItemProgram
+	field   string // the only one that it uses
 }
 
 func (r rule) String() string {
@@ -98,7 +101,7 @@ func compile(cfg *config, in item.Type) ([]rule, error) {
 			errs = append(errs, &registry.ConfigError{Key: key, Err: err})
 			return
 		}
-		rules = append(rules, rule{name, program})
+		rules = append(rules, rule{name, program, onlyField(program.Vars())})
 	}
 	if cfg.Rule.Text != "" {
 		add("", "rule", cfg.Rule)
@@ -109,13 +112,27 @@ func compile(cfg *config, in item.Type) ([]rule, error) {
 	return rules, errors.Join(errs...)
 }
 
+func onlyField(paths []string) (field string) {
+	for _, path := range paths {
+		rest, is := strings.CutPrefix(path, "item.")
+		switch name, _, _ := strings.Cut(rest, "."); {
+		case !is:
+		case field != "" && field != name:
+			return ""
+		default:
+			field = name
+		}
+	}
+	return field
+}
+
 // For a rule that cannot be computed, its error is enough, without the value.
 func check(rules []rule, f *expression.Frame) error {
 	var broken []error
 	for _, r := range rules {
 		holds, err := r.program.Eval(f)
 		if err != nil {
-			return fmt.Errorf("validate: %s: %w", r, err)
+			return fault.At(fault.Place{Field: r.field}, fmt.Errorf("validate: %s: %w", r, err))
 		}
 		if holds.Bool() {
 			continue
@@ -124,7 +141,7 @@ func check(rules []rule, f *expression.Frame) error {
 		if values := r.program.Used(f); values != "" {
 			used = ", with " + values
 		}
-		broken = append(broken, fmt.Errorf("%s is broken: `%s`%s", r, r.program.Text(), used))
+		broken = append(broken, fault.At(fault.Place{Field: r.field}, fmt.Errorf("%s is broken: `%s`%s", r, r.program.Text(), used)))
 	}
 	switch len(broken) {
 	case 0:

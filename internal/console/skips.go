@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -150,6 +151,8 @@ type skipView struct {
 	// Fields of the item, or the columns of the raw line.
 	Fields  []paramView
 	Columns []string
+	// Mistake is its field and place.
+	Mistake string
 	Raw     string
 	Whole   string
 	Error   string
@@ -167,7 +170,7 @@ func (v ofExecution) skip() (*page, error) {
 	}
 	view := skipView{
 		skipLine: v.skipLine(s), Execution: link{"execution " + id(s.Execution), v.executionLink(s.Execution).Href}, Error: whole(v.masked(s.Error)), SHA256: s.SHA256,
-		Columns: s.Columns,
+		Columns: s.Columns, Mistake: clip(v.masked(wording.Fault(s.Fault)), lineText),
 	}
 	if s.Raw != nil {
 		view.Raw = whole(v.masked(*s.Raw))

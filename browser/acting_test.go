@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// fill types a text into a field in place of what is there.
+// fill types a text into a field in place of its text.
 func (b *tab) fill(name, text string) {
 	b.t.Helper()
 	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(() => { const f = document.querySelector('[name=%q]'); f.focus(); f.select && f.select(); })()`, name)), press(text))

@@ -45,7 +45,7 @@ type Config struct {
 	Now func() time.Time
 	// Pages returns the handler of everything that is neither the API nor a probe, such as
 	// the sign-in, with the same clients and rates; nil means that there are no pages. The
-	// operations are those of the API, for requests that the guard has admitted.
+	// operations are the API's, for requests that the guard has admitted.
 	Pages func(guard *access.Guard, operations http.Handler) (http.Handler, error)
 	// Changes looks for changes for the streams; nil means a looker of their own.
 	Changes *changes.Looker

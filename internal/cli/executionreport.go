@@ -17,7 +17,7 @@ func (c showCommands) reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report EXECUTION",
 		Short: "Write an execution as one page, for a ticket or an auditor",
-		Long: `Writes what the console shows of an execution into one file of HTML without a
+		Long: `Writes the console's pages of an execution into one file of HTML without a
 script or a link to elsewhere: why it ended, the flow, steps, skipped items, log,
 job file and audit, with the same words. Secrets are masked.`,
 		Example:           "  " + c.env.app.Name + " report 12 --out report.html",

@@ -27,7 +27,7 @@ type operation struct {
 	body any
 }
 
-// answered is what an operation that acts answers.
+// answered is the answer of an operation that acts.
 type answered struct {
 	ID      core.JobExecutionID `json:"id"`
 	Applied bool                `json:"applied"`

@@ -27,6 +27,7 @@ func pagesOf() map[string]string {
 // formsOf are the pages with the form of an operation.
 func formsOf() map[string]string {
 	return map[string]string{
+		"/v1/bulk": "/bulk", "/v1/executions/{execution}/redrive/plan": "/executions/{execution}/redrive",
 		"/v1/definitions/{job}/disable": "/schedules/{job}/pause", "/v1/definitions/{job}/enable": "/schedules/{job}/resume", "/v1/events/{event}/offer": "/events/{event}/offer",
 		"/v1/executions/{execution}/abandon": "/executions/{execution}/abandon", "/v1/executions/{execution}/plan": "/executions/{execution}/restart",
 		"/v1/executions/{execution}/redrive": "/executions/{execution}/redrive", "/v1/executions/{execution}/restart": "/executions/{execution}/restart",

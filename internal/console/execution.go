@@ -116,7 +116,7 @@ func (v ofExecution) execution() (*page, error) {
 		return nil, err
 	}
 	view.Timeline, view.Critical = short.drawn, short.critical
-	p := &page{Title: title(&shown.Execution), Heading: heading(&shown.Execution), Body: view, Live: follows(&shown.Execution)}
+	p := &page{Title: title(&shown.Execution), Heading: headingOf(&shown.Execution), Body: view, Live: follows(&shown.Execution)}
 	if len(all.Parted()) > 0 {
 		p.Pace = partedPace
 	}
@@ -140,7 +140,7 @@ func follows(e *operator.Execution) string {
 	return "execution:" + id(e.ID) + ",step:" + id(e.ID) + ",progress:" + id(e.ID)
 }
 
-func heading(e *operator.Execution) string {
+func headingOf(e *operator.Execution) string {
 	return "Execution " + id(e.ID) + " of job " + clip(e.JobName, shortText) + " " + stateOf(e.Status).says
 }
 
@@ -219,10 +219,6 @@ func (v ofExecution) typical(ctx context.Context, of *operator.Execution) (strin
 		return "", err
 	}
 	return humanize.Seconds(usual), nil
-}
-
-func tabNames() []string {
-	return []string{"timeline", "parts", "skips", "throughput", "log", "definition", "results", "audit", "tasks", "compare"}
 }
 
 // tabLink leads to a tab. Count is what it lists, if that is known; Empty pales it.

@@ -187,3 +187,7 @@ func (v *visit) unknown() (*page, error) {
 	}
 	return nil, none
 }
+
+func tabNames() []string {
+	return []string{"timeline", "parts", "skips", "throughput", "log", "definition", "results", "audit", "tasks", "compare"}
+}

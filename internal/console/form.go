@@ -58,7 +58,7 @@ type refusedView struct {
 	Again   int
 }
 
-// serveAct shows a form, or does what it says.
+// serveAct shows a form, or does its act.
 func (c *console) serveAct(w http.ResponseWriter, r *http.Request, a act) {
 	ctx, end := access.Answering(r.Context(), c.Service.CheckDatabase)
 	defer end()
@@ -79,10 +79,10 @@ func (c *console) serveAct(w http.ResponseWriter, r *http.Request, a act) {
 	}
 }
 
-// errShowAgain: the form does not belong to what it shows.
+// errShowAgain: the form has other choices than its plan.
 var errShowAgain = errors.New("the plan is for other choices")
 
-// sent does what a form says. A nil page means that the browser is sent to the page that follows.
+// sent does the act of a form. A nil page means that the browser is sent to the page that follows.
 func (f *form) sent() (*page, error) {
 	if err := f.r.ParseForm(); err != nil {
 		return nil, &operator.RequestError{Field: "form", Reason: "it cannot be read: " + err.Error()}
@@ -94,13 +94,13 @@ func (f *form) sent() (*page, error) {
 	if f.values.Get(doField) == doCheck {
 		return f.act.show(f)
 	}
-	what, err := f.act.send(f)
+	op, err := f.act.send(f)
 	if errors.Is(err, errShowAgain) {
 		return f.act.show(f)
 	}
 	var got answered
 	if err == nil {
-		err = f.request(f.r.Context(), what, f.values.Get(keyField), &got)
+		err = f.request(f.r.Context(), op, f.values.Get(keyField), &got)
 	}
 	if err == nil {
 		f.w.Header().Set("Location", f.Base+f.act.done(f, &got))
@@ -139,14 +139,14 @@ func (f *form) checkTexts() error {
 }
 
 // request requests an operation of the API with the rights of the caller.
-func (f *form) request(ctx context.Context, what operation, key string, into any) error {
-	body, err := json.Marshal(what.body)
+func (f *form) request(ctx context.Context, op operation, key string, into any) error {
+	body, err := json.Marshal(op.body)
 	if err != nil {
-		return fmt.Errorf("write the request %s: %w", what.path, err)
+		return fmt.Errorf("write the request %s: %w", op.path, err)
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, what.path, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, op.path, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("request %s: %w", what.path, err)
+		return fmt.Errorf("request %s: %w", op.path, err)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	if key != "" {
@@ -157,13 +157,13 @@ func (f *form) request(ctx context.Context, what operation, key string, into any
 	if got.status >= http.StatusBadRequest {
 		refused := &problem{}
 		if err := json.Unmarshal(got.body.Bytes(), refused); err != nil {
-			return fmt.Errorf("%s answered with status %d: %w", what.path, got.status, err)
+			return fmt.Errorf("%s answered with status %d: %w", op.path, got.status, err)
 		}
 		refused.Status = got.status
 		return refused
 	}
 	if err := json.Unmarshal(got.body.Bytes(), into); err != nil {
-		return fmt.Errorf("read the answer of %s: %w", what.path, err)
+		return fmt.Errorf("read the answer of %s: %w", op.path, err)
 	}
 	return nil
 }

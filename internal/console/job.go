@@ -95,7 +95,7 @@ func (v ofJob) job() (*page, error) {
 
 func (v ofJob) next(view *jobView, newest *operator.Execution) {
 	of := v.executionLink(newest.ID)
-	view.Newest, view.Effect = &link{heading(newest), of.Href}, effectOf(v.visit, newest.Actions)
+	view.Newest, view.Effect = &link{headingOf(newest), of.Href}, effectOf(v.visit, newest.Actions)
 	for i, h := range v.Commands.NextHints(newest.Actions) {
 		view.Next = append(view.Next, command{h.Label, v.masked(h.Text), formOf(v.visit, newest.Actions[i])})
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/operator"
 )
 
-// The fields of a redrive: those of an item end with its number.
+// The fields of a redrive. The fields of an item end with its number.
 const (
 	useField     = "use."
 	textField    = "text."
@@ -31,7 +31,7 @@ type redriveView struct {
 	// Next is the address of further items.
 	Next          string
 	Find, Replace string
-	// Checked says what the check found.
+	// Checked is the result of the check.
 	Checked string
 }
 
@@ -47,7 +47,7 @@ type editLine struct {
 	IsItem bool
 	Lines  int
 	Edited bool
-	// Outcome is what a check says of it.
+	// Outcome is the result of its check.
 	Outcome string
 	Right   bool
 	Reason  string
@@ -192,7 +192,7 @@ func (f ofRedrive) chosen(items []operator.SkipView) []map[string]any {
 		case l.Edited && l.IsItem:
 			one["item"] = json.RawMessage(l.Text)
 			if !json.Valid([]byte(l.Text)) {
-				one["item"] = l.Text // the reader says what is wrong with it
+				one["item"] = l.Text // the reader names the mistake
 			}
 		case l.Edited:
 			one["raw"] = l.Text
@@ -238,7 +238,7 @@ func (f ofRedrive) shown() ([]operator.SkipView, error) {
 	return items, nil
 }
 
-// check asks what would become of the chosen items.
+// check is a dry run of the chosen items.
 func (f ofRedrive) check(view *redriveView, items []operator.SkipView) error {
 	body := map[string]any{"items": f.chosen(items)}
 	if step := f.values.Get(stepField); step != "" {

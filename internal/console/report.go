@@ -97,7 +97,7 @@ func (v reporting) report() ([]byte, error) {
 	return file.Bytes(), nil
 }
 
-// detached removes what only a page can do: forms, navigation and links. Icons are in the file.
+// detached removes forms, navigation and links. Icons are in the file.
 func detached(text string) string {
 	for _, of := range []*regexp.Regexp{formTag(), navTag()} {
 		text = of.ReplaceAllString(text, "")

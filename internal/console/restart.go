@@ -27,7 +27,7 @@ type actView struct {
 	Job       link
 	Status    statusView
 	Params    []paramView
-	// Sentences say what it does.
+	// Sentences describe its effect.
 	Sentences []string
 	Fields    []inputView
 }
@@ -187,7 +187,7 @@ func (f *form) starts(e *operator.ExecutionView) ([]option, error) {
 	walk = func(elements []outline.Element) {
 		for i := range elements {
 			value := elementPrefix + elements[i].Name
-			list = append(list, option{value, "from " + clip(elements[i].Name, shortText) + " on, also what completed", chosen == value})
+			list = append(list, option{value, "from " + clip(elements[i].Name, shortText) + " on, also if it completed", chosen == value})
 		}
 	}
 	walk(flow.Flow)
@@ -197,7 +197,7 @@ func (f *form) starts(e *operator.ExecutionView) ([]option, error) {
 	return list, nil
 }
 
-// sendRestart requests the plan of the page; with other choices than those of the plan it is shown anew.
+// sendRestart requests the plan of the page; with other choices than those of the plan the form is shown again.
 func (f *form) sendRestart() (operation, error) {
 	if f.values.Get(plannedField) != f.plannedChoices() {
 		return operation{}, errShowAgain
@@ -205,7 +205,7 @@ func (f *form) sendRestart() (operation, error) {
 	return operation{"/v1/executions/" + id(f.executionID()) + "/restart", f.guarded(f.choices())}, nil
 }
 
-// guarded adds what all acts have: the state that the page showed, and the reason.
+// guarded adds the state that the page showed, and the reason.
 func (f *form) guarded(body map[string]any) map[string]any {
 	if epoch := f.values.Get(epochField); epoch != "" {
 		body[epochField] = number(epoch)

@@ -70,7 +70,7 @@ func (f ofRun) run() (*page, error) {
 	return &page{Title: "Run " + clip(name, shortText), Heading: "Run job " + clip(name, shortText), Body: view}, nil
 }
 
-// planRun plans what was typed, and returns the text of the button.
+// planRun plans the typed values, and returns the text of the button.
 func (f ofRun) planRun(view *runView, name string) (button string, err error) {
 	if f.r.Method != http.MethodPost && !f.values.Has(doField) {
 		return "Run", nil // nothing was typed yet

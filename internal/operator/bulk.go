@@ -74,7 +74,7 @@ const (
 	maxBulk      = 10_000
 	bulkPage     = 1000
 	bulkSearch   = 20 * time.Second
-	bulkPlanned = 100
+	bulkPlanned  = 100
 	plannedSteps = 10
 	bulkPlanTime = 2 * time.Second
 	bulkAttempts = 20

@@ -53,7 +53,7 @@ type RedrivePlan struct {
 type PlannedItem struct {
 	ID      int64  `json:"id" doc:"Number of the skipped item"`
 	Outcome string `json:"outcome" enum:"written,filtered,skipped,failed,unknown,refused" doc:"written: its mistake is corrected; filtered: a processor leaves it out; skipped: it would be skipped again; failed: the redrive would fail; unknown: a processor that writes to a database, or an earlier failure, prevents the check; refused: it cannot be redriven"`
-	// Item is what the writers would get.
+	// Item is for the writers.
 	Item  json.RawMessage `json:"item,omitempty" doc:"The item that would be written; absent after the first 8 MB"`
 	Phase core.Phase      `json:"phase,omitempty"`
 	Class string          `json:"class,omitempty"`

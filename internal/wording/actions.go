@@ -87,7 +87,7 @@ func (c Commands) NextHints(actions []operator.Action) []Hint {
 type CommandLine struct {
 	To      string `json:"to"`
 	Command string `json:"command"`
-	// Action is what the command does; empty if it only shows more.
+	// Action is empty if the command only shows more.
 	Action operator.Action `json:"-"`
 }
 

@@ -5,7 +5,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Stopping says what a stop of an execution does.
+// Stopping describes the effect of a stop.
 func Stopping(e *operator.ExecutionView) []string {
 	switch {
 	case e.Status.IsOver():
@@ -16,12 +16,12 @@ func Stopping(e *operator.ExecutionView) []string {
 		return []string{"Parts and tasks that a worker has are stopped; the others do not begin. It is STOPPED then, and a restart continues them."}
 	}
 	return []string{
-		"Each running step commits its current chunk and ends. The execution is STOPPED then: what is committed stays, and a restart continues there.",
+		"Each running step commits its current chunk and ends. The execution is STOPPED then: committed work stays, and a restart continues there.",
 		"A step that is not made of chunks ends when its work lets it.",
 	}
 }
 
-// Abandoning says what abandoning an execution does.
+// Abandoning describes the effect of abandoning an execution.
 func Abandoning(e *operator.ExecutionView) []string {
 	switch e.Status {
 	case core.StatusAbandoned:
@@ -32,16 +32,16 @@ func Abandoning(e *operator.ExecutionView) []string {
 		return []string{"It is not over: stop it first."}
 	default:
 		return []string{
-			"It can never be restarted. What it committed stays; its open parts and tasks do not run.",
+			"It can never be restarted. Committed work stays; its open parts and tasks do not run.",
 			"The same parameters can be run as a new instance, which begins at the start.",
 		}
 	}
 }
 
-// WorkAct says what an act on tasks, schedules and events does.
+// WorkAct describes the effect of an act on tasks, schedules and events.
 func WorkAct(operation string) []string {
 	return map[string][]string{
-		"cancel-task":        {"It does not run, or is told to end at the next heartbeat of its worker. What it committed stays."},
+		"cancel-task":        {"It does not run, or is told to end at the next heartbeat of its worker. Committed work stays."},
 		"rerun-task":         {"It runs once more, as soon as a worker takes it."},
 		"cancel-group":       {"Its tasks that have not begun do not run; those that run are told to end."},
 		"offer-event":        {"Its application receives it again, as often and as long as a new one."},

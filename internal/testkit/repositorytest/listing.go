@@ -280,7 +280,10 @@ func (b *bench) lookupsUseIndexes(w *watched) {
 	}{
 		{"jobs", func() error { _, err := b.repo.Jobs(b.ctx); return err }},
 		{"judged", func() error { _, err := b.repo.Judged(b.ctx, ports.JudgedRequest{IDs: page}); return err }},
-		{"a judged page", func() error { _, err := b.repo.Judged(b.ctx, ports.JudgedRequest{Page: &ports.ExecutionFilter{}, Brief: true}); return err }},
+		{"a judged page", func() error {
+			_, err := b.repo.Judged(b.ctx, ports.JudgedRequest{Page: &ports.ExecutionFilter{}, Brief: true})
+			return err
+		}},
 		{"one judged", func() error { _, err := b.repo.Judged(b.ctx, ports.JudgedRequest{IDs: page[:1]}); return err }},
 		{"steps of executions", func() error { _, err := b.repo.StepsOf(b.ctx, page...); return err }},
 		{"last executions", func() error { _, err := b.repo.LastExecutions(b.ctx, instances...); return err }},

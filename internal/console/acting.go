@@ -46,19 +46,19 @@ func actingOn(v *visit, pairs ...string) []link {
 // formOf is the address of the page or of the form for an action; empty if there is none, or if the caller may only read.
 func formOf(v *visit, a operator.Action) string {
 	of, q := v.executionLink(a.Execution).Href, url.Values{}
-	switch a.Kind {
-	case refusal.ActShow, refusal.ActExplain:
+	switch kind := a.Kind; {
+	case kind == refusal.ActShow || kind == refusal.ActExplain:
 		return of
-	case refusal.ActSkips:
+	case kind == refusal.ActSkips:
 		return of + "/skips?left=true"
-	case refusal.ActWorkers, refusal.ActWork:
+	case kind == refusal.ActWorkers || kind == refusal.ActWork:
 		return v.Base + "/workers"
 	}
 	if v.Operations == nil || v.caller.Role != settings.Operator {
 		return ""
 	}
-	switch a.Kind {
-	case refusal.ActRestart:
+	switch kind := a.Kind; {
+	case kind == refusal.ActRestart:
 		if a.NeedsFile {
 			return ""
 		}
@@ -70,18 +70,18 @@ func formOf(v *visit, a operator.Action) string {
 		setYes(q, acceptField, a.AcceptChanges)
 		setYes(q, ifCompleteField, a.IfComplete)
 		return withQuery(of+"/restart", q)
-	case refusal.ActRedrive, refusal.ActExport:
+	case kind == refusal.ActRedrive || kind == refusal.ActExport:
 		if a.Step != "" {
 			q.Set(stepField, a.Step)
 		}
 		return withQuery(of+"/redrive", q)
-	case refusal.ActRecover:
+	case kind == refusal.ActRecover:
 		return v.Base + "/recover"
-	case refusal.ActStop:
+	case kind == refusal.ActStop:
 		return of + "/stop"
-	case refusal.ActAbandon:
+	case kind == refusal.ActAbandon:
 		return of + "/abandon"
-	case refusal.ActRun, refusal.ActAgain, refusal.ActNext:
+	case kind == refusal.ActRun || kind == refusal.ActAgain || kind == refusal.ActNext:
 		if _, err := v.Jobs.Job(a.Job); err != nil || a.Job == "" {
 			return ""
 		}

@@ -68,7 +68,7 @@ func (v reporting) report() ([]byte, error) {
 	var body bytes.Buffer
 	title := ""
 	for i, part := range reportParts() {
-		p, err := part.show(ofExecution{v.visit})
+		p, err := part.show(ofExecution(v))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", part.name, err)
 		}

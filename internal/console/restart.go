@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
-	"github.com/surfin-batch/surfin/internal/jobfile/outline"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -183,14 +182,10 @@ func (f *form) starts(e *operator.ExecutionView) ([]option, error) {
 	if err != nil {
 		return nil, err
 	}
-	var walk func(elements []outline.Element)
-	walk = func(elements []outline.Element) {
-		for i := range elements {
-			value := elementPrefix + elements[i].Name
-			list = append(list, option{value, "from " + clip(elements[i].Name, shortText) + " on, also if it completed", chosen == value})
-		}
+	for i := range flow.Flow {
+		value := elementPrefix + flow.Flow[i].Name
+		list = append(list, option{value, "from " + clip(flow.Flow[i].Name, shortText) + " on, also if it completed", chosen == value})
 	}
-	walk(flow.Flow)
 	if !slices.ContainsFunc(list, func(o option) bool { return o.Chosen }) {
 		list = append(list, option{chosen, clip(strings.TrimPrefix(chosen, elementPrefix), shortText), true})
 	}

@@ -49,6 +49,8 @@ type tab struct {
 	away bool
 	// refused means that pages may have a status of 400 and more: the browser says so for each.
 	refused bool
+	// back means that a script goes back, which the browser reports.
+	back bool
 }
 
 func newTab(t testing.TB, at, name string, options ...chromedp.ContextOption) *tab {
@@ -141,6 +143,9 @@ func (b *tab) say(format string, args ...any) {
 		return
 	}
 	if b.refused && strings.Contains(said, "the server responded with a status of ") {
+		return
+	}
+	if b.back && said == "issue: GenericIssue" {
 		return
 	}
 	b.recorded = append(b.recorded, said)

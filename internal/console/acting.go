@@ -26,7 +26,7 @@ const (
 // hintOf is an action of the service as a command, and as a page with the form that does it.
 func hintOf(v *visit, a operator.Action) command {
 	h := v.Commands.Hint(a)
-	return command{h.Label, v.masked(h.Text), formOf(v, a)}
+	return command{h.Label, v.masked(h.Text), targetOf(v, a)}
 }
 
 // actingOn are links to forms for those who may act: texts, each with its path.
@@ -43,9 +43,20 @@ func actingOn(v *visit, pairs ...string) []link {
 	return list
 }
 
-// formOf is the address of the page or of the form for an action; empty if there is none, or if the caller may only read.
-func formOf(v *visit, a operator.Action) string {
-	of, q := v.executionLink(a.Execution).Href, url.Values{}
+// targetOf is the page or the form for an action; empty if there is none, or if the caller may only read.
+func targetOf(v *visit, a operator.Action) target {
+	if to := pageOf(v, a); to != "" {
+		return target{Href: to}
+	}
+	if v.Operations == nil || v.caller.Role != settings.Operator {
+		return target{}
+	}
+	to := formOf(v, a)
+	return target{to, to != ""}
+}
+
+func pageOf(v *visit, a operator.Action) string {
+	of := v.executionLink(a.Execution).Href
 	switch kind := a.Kind; {
 	case kind == refusal.ActShow || kind == refusal.ActExplain:
 		return of
@@ -54,9 +65,11 @@ func formOf(v *visit, a operator.Action) string {
 	case kind == refusal.ActWorkers || kind == refusal.ActWork:
 		return v.Base + "/workers"
 	}
-	if v.Operations == nil || v.caller.Role != settings.Operator {
-		return ""
-	}
+	return ""
+}
+
+func formOf(v *visit, a operator.Action) string {
+	of, q := v.executionLink(a.Execution).Href, url.Values{}
 	switch kind := a.Kind; {
 	case kind == refusal.ActRestart:
 		if a.NeedsFile {

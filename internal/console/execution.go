@@ -107,7 +107,7 @@ func (v ofExecution) execution() (*page, error) {
 		view.Sentences = append(view.Sentences, strings.Split(strings.TrimSpace(v.masked(paragraph)), "\n"))
 	}
 	for _, c := range v.Commands.Explained(explained) {
-		view.Next = append(view.Next, command{c.To, v.masked(c.Command), formOf(v.visit, c.Action)})
+		view.Next = append(view.Next, command{c.To, v.masked(c.Command), targetOf(v.visit, c.Action)})
 	}
 	view.Steps = v.stepLines(shown, explained)
 	v.flow(&view, all)

@@ -34,7 +34,16 @@ type failedView struct {
 type link struct{ Text, Href string }
 
 // command is a purpose and a command line, and the page with the form that does it, if there is one.
-type command struct{ To, Line, Href string }
+type command struct {
+	To, Line string
+	target
+}
+
+// target is the page of an action. A form acts; others only show.
+type target struct {
+	Href string
+	Form bool
+}
 
 // missing is an error for a page that does not exist, with similar ones.
 type missing struct {

@@ -192,3 +192,39 @@ func TestOnlyOperatorsOfThisSiteAct(t *testing.T) {
 }
 
 func id(of core.JobExecutionID) string { return strconv.FormatInt(int64(of), 10) }
+
+func TestAllExecutionsThatFiltersSelectAreRestartedTogether(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url)
+		for _, day := range []string{"2026-11-01", "2026-11-02", "2026-11-03"} {
+			s.run("load", map[string]string{"input": "bad.csv", "day": day})
+		}
+		done := s.run("load", nil)
+		at := "/bulk?job=load&statuses=FAILED"
+		s.get("/executions?job=load&statuses=FAILED").is(http.StatusOK).says("Act on all of them")
+		page := s.get(at).is(http.StatusOK).clean().says("Act on 3 executions", "Restart 3 executions", "resume load")
+		fewer := with(s.get(at).fieldsOf(), "expect", "2")
+		s.submit(at, fewer).is(http.StatusConflict).clean().says("3")
+		group := s.submit(at, page.fieldsOf()).is(http.StatusSeeOther).header.Get("Location")
+		require.Equal(t, group, s.submit(at, page.fieldsOf()).is(http.StatusSeeOther).header.Get("Location"))
+		s.get(group).is(http.StatusOK).clean().says("3", "restart of 3 executions")
+		s.submit(group+"/cancel", s.get(group+"/cancel").is(http.StatusOK).clean().fieldsOf()).is(http.StatusSeeOther)
+		s.get("/bulk?job=load&statuses=COMPLETED").is(http.StatusOK).clean().says("refused", id(done))
+	})
+}
+
+func TestSettingsAndTasksAreChangedByTheirForms(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url)
+		name := regexp.MustCompile(`href="(/settings/[^"]+)"`).FindStringSubmatch(s.get("/settings").is(http.StatusOK).clean().text)
+		require.NotNil(t, name)
+		form := s.get(name[1]).is(http.StatusOK).clean().fieldsOf()
+		s.submit(name[1], with(form, "value", "no number at all")).is(http.StatusUnprocessableEntity).clean().says("no number at all")
+		s.get("/settings/none").is(http.StatusNotFound).clean()
+		s.get("/tasks/99/cancel").is(http.StatusNotFound).clean()
+		s.get("/schedules/load/pause").is(http.StatusNotFound).clean()
+		s.submit("/recover", s.get("/recover").is(http.StatusOK).clean().fieldsOf()).is(http.StatusSeeOther)
+	})
+}

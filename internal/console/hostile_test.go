@@ -311,7 +311,7 @@ func decoded(t testing.TB, got answer) string {
 // elements are the elements of the templates and pictures.
 func elements() []string {
 	return strings.Fields(`br hr wbr i datalist fieldset legend output optgroup aside article search html head meta title link script body header nav main section footer dialog form input button select option label textarea a span p b strong em h1 h2 h3 ul ol li dl div dt dd
-		table caption thead tbody tr th td pre code kbd time progress meter details summary img noscript abbr small sup figure figcaption
+		table caption thead tbody tr th td pre code kbd time progress meter details summary img noscript abbr small sup figure figcaption mark
 		svg g path rect circle ellipse line polyline polygon text tspan use defs marker clipPath pattern desc mask`)
 }
 

@@ -150,15 +150,16 @@ type skipView struct {
 	Execution link
 	// Fields of the item, or the columns of the raw line.
 	Fields  []paramView
-	Columns []string
+	Columns []columnName
 	// Mistake is its field and place.
 	Mistake string
-	Raw     string
-	Whole   string
-	Error   string
-	SHA256  string
-	Bytes   string
-	LeftIn  *link
+	// Raw is the text up to the mistake, Bad the mistake, After the rest.
+	Raw, Bad, After string
+	Whole           string
+	Error           string
+	SHA256          string
+	Bytes           string
+	LeftIn          *link
 	// Download is empty if nothing of the item is stored.
 	Download string
 }
@@ -170,10 +171,13 @@ func (v ofExecution) skip() (*page, error) {
 	}
 	view := skipView{
 		skipLine: v.skipLine(s), Execution: link{"execution " + id(s.Execution), v.executionLink(s.Execution).Href}, Error: whole(v.masked(s.Error)), SHA256: s.SHA256,
-		Columns: s.Columns, Mistake: clip(v.masked(wording.Fault(s.Fault)), lineText),
+		Mistake: clip(v.masked(wording.Fault(s.Fault)), lineText),
+	}
+	for i, name := range s.Columns {
+		view.Columns = append(view.Columns, columnName{clip(name, shortText), i+1 == s.Column})
 	}
 	if s.Raw != nil {
-		view.Raw = whole(v.masked(*s.Raw))
+		view.Raw, view.Bad, view.After = v.marked(s)
 	}
 	if s.Offset != nil && s.Length != nil {
 		view.Bytes = humanize.Count(*s.Length) + " bytes at " + humanize.Count(*s.Offset)
@@ -194,6 +198,22 @@ func (v ofExecution) skip() (*page, error) {
 	}
 	text := "Skipped item " + view.Text
 	return &page{Title: text, Heading: text + " of step " + view.Step, Body: view}, nil
+}
+
+// columnName is the name of a column of a raw line.
+type columnName struct {
+	Name string
+	Bad  bool
+}
+
+// marked is the raw text in three parts: the second one is the mistake, if its range is known and a page shows it as it is.
+func (v ofExecution) marked(s *operator.SkipView) (before, bad, after string) {
+	raw := []rune(*s.Raw)
+	text := v.masked(*s.Raw)
+	if s.From == nil || s.To == nil || *s.From > *s.To || *s.To > len(raw) || text != *s.Raw || len(text) > wholeText {
+		return whole(text), "", ""
+	}
+	return whole(string(raw[:*s.From])), whole(string(raw[*s.From:*s.To])), whole(string(raw[*s.To:]))
 }
 
 // fields are the fields of an object in their order; nil if it is none.

@@ -29,7 +29,7 @@ func noActs() map[string]string {
 	return map[string]string{
 		"audit list": "reads", "completion bash": "prints", "completion fish": "prints", "completion powershell": "prints", "completion zsh": "prints",
 		"definitions list": "reads", "describe": "prints", "events list": "reads", "compare": "reads", "explain": "reads", "help": "prints", "infer": "reads a file", "init": "writes a file", "init app": "writes files",
-		"list": "reads", "list components": "reads", "list instances": "reads", "list jobs": "reads", "log": "reads", "man": "prints", "overview": "reads", "summary": "reads", "schedules": "reads", "schema": "prints",
+		"list": "reads", "list components": "reads", "list instances": "reads", "list jobs": "reads", "log": "reads", "man": "prints", "overview": "reads", "report": "writes a file", "summary": "reads", "schedules": "reads", "schema": "prints",
 		"serve": "acts in the name of its clients", "settings list": "reads", "parts": "reads", "show": "reads", "timeline": "reads", "skips export": "writes a file", "skips list": "reads", "skips show": "reads",
 		"sql": "the statement is of data", "tasks list": "reads", "tasks show": "reads", "tasks status": "reads", "tasks wait": "reads", "tasks workers": "reads",
 		"test": "has a database of its own", "top": "reads", "validate": "reads files", "version": "prints", "worker": "acts for tasks",
@@ -69,6 +69,7 @@ func (s *audited) acts() map[string][]acting {
 		"tasks cancel":        {{[]string{"tasks", "cancel", "1"}, ports.VerbCancel, 0}, {[]string{"tasks", "cancel", "--group", "2"}, ports.VerbCancelGroup, 0}},
 		"tasks rerun":         {{[]string{"tasks", "rerun", "1"}, ports.VerbRerun, 0}},
 		"events offer":        {{[]string{"events", "offer", "1"}, ports.VerbOffer, 0}},
+		"bulk":                {{[]string{"bulk", "restart", "EXEC:fails"}, ports.VerbSubmit, 0}},
 		"purge":               {{[]string{"purge", "--older-than", "0s", "--yes"}, ports.VerbPurge, 0}},
 	}
 }
@@ -76,7 +77,7 @@ func (s *audited) acts() map[string][]acting {
 func order() []string {
 	return []string{
 		"migrate", "run", "next", "backfill", "copy", "restart", "skips redrive", "stop", "abandon", "recover", "register", "definitions disable", "definitions enable",
-		"unregister", "settings set", "tasks submit", "tasks cancel", "tasks rerun", "events offer", "purge",
+		"unregister", "settings set", "tasks submit", "tasks cancel", "tasks rerun", "events offer", "bulk", "purge",
 	}
 }
 

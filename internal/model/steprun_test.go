@@ -65,6 +65,9 @@ func fullStepContext(t *testing.T) model.StepContext {
 func requireSet(t *testing.T, value reflect.Value) {
 	t.Helper()
 	for i := range value.NumField() {
+		if value.Type().Field(i).Name == "Unreadable" { // only in views
+			continue
+		}
 		require.False(t, value.Field(i).IsZero(), "%s.%s", value.Type(), value.Type().Field(i).Name)
 	}
 }

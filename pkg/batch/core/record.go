@@ -54,7 +54,7 @@ type JobExecution struct {
 	Gate string
 	// Unreadable names stored data that are left out, since they cannot be parsed: only in views, never where work is
 	// decided. nil means none.
-	Unreadable error
+	Unreadable error `json:"-"`
 	Time       time.Time
 	CreatedAt  time.Time
 	StartedAt  time.Time // or zero
@@ -121,7 +121,7 @@ type StepExecution struct {
 	// OpenParts are its partitions not over.
 	OpenParts int64
 	// Unreadable is as in JobExecution.
-	Unreadable error
+	Unreadable error `json:"-"`
 
 	StartedAt time.Time
 	EndedAt   time.Time

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -231,7 +232,13 @@ func (a *api) submit(ctx context.Context, req runtime.SubmitRequest, key ports.R
 			return nil, err
 		}
 	}
-	return a.submitAs(ctx, req.Submission(), key)
+	sub := req.Submission()
+	for i := range sub.Tasks {
+		if operator.IsAct(sub.Tasks[i].Payload) && (sub.Tasks[i].Type == task.TypeJob || sub.Tasks[i].Type == "" && sub.Type == task.TypeJob) {
+			return nil, &operator.RequestError{Field: fmt.Sprintf("body.tasks[%d].payload", i), Reason: "it acts on an execution: use POST /v1/bulk, which asks whether this server offers its job"}
+		}
+	}
+	return a.submitAs(ctx, sub, key)
 }
 
 func (a *api) submitAs(ctx context.Context, sub task.Submission, key ports.RequestKey) (*submitted, error) {

@@ -19,7 +19,9 @@ func (env *environment) refusal(err error) error {
 	err = r.Err
 	switch r.Reason { //nolint:exhaustive // the others are said as they are
 	case refusal.NotFound:
-		err = fmt.Errorf("no execution %d in %s", r.Execution, env.databaseText(env.settings.Repository.Database))
+		if r.Execution != 0 {
+			err = fmt.Errorf("no execution %d in %s", r.Execution, env.databaseText(env.settings.Repository.Database))
+		}
 	case refusal.Changed:
 		err = changedText(r)
 	case refusal.Schema:

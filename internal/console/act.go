@@ -51,7 +51,6 @@ type problem struct {
 	Status  int               `json:"status"`
 	Detail  string            `json:"detail"`
 	Reason  operator.Reason   `json:"reason"`
-	Last    int64             `json:"last"`
 	Details []string          `json:"details"`
 	Diff    string            `json:"diff"`
 	Actions []operator.Action `json:"actions"`

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -32,6 +33,8 @@ type bulkView struct {
 	Confirm inputView
 	Items   []bulkLine
 	More    string
+	// NoWorker: nothing would begin.
+	NoWorker string
 }
 
 type bulkLine struct {
@@ -62,10 +65,14 @@ type bulkPlan struct {
 	} `json:"plan"`
 }
 
-func (f ofMany) bulkBody() map[string]any {
+// bulkBody refuses a filter that does not count: without it the act would be for more executions.
+func (f ofMany) bulkBody() (map[string]any, error) {
 	filter := ofList{f.visit}.listRequest()
+	if len(f.visit.wrong) > 0 {
+		return nil, &problem{Status: http.StatusUnprocessableEntity, Detail: "nothing is done while a filter is wrong: correct or remove it"}
+	}
 	filter.Limit, filter.FailedSteps, filter.Before, filter.After = 0, false, 0, 0
-	return map[string]any{actField: f.chosenAct(), "filter": filter}
+	return map[string]any{actField: f.chosenAct(), "filter": filter}, nil
 }
 
 func (f ofMany) chosenAct() string {
@@ -76,19 +83,24 @@ func (f ofMany) chosenAct() string {
 }
 
 func (f ofMany) bulk() (*page, error) {
-	body := f.bulkBody()
-	body["dry_run"] = true
 	view := bulkView{Filters: ofList{f.visit}.filterWords()}
 	for _, verb := range []string{ports.VerbRestart, ports.VerbRedrive, ports.VerbStop, ports.VerbAbandon} {
 		view.Acts = append(view.Acts, option{verb, verb, verb == f.chosenAct()})
 	}
 	var plan bulkPlan
-	err := f.request(f.r.Context(), operation{"/v1/bulk", body}, "", &plan)
-	if refused, is := err.(*problem); is { //nolint:errorlint // request returns it as it is
+	body, err := f.bulkBody()
+	if err == nil {
+		body["dry_run"] = true
+		err = f.request(f.r.Context(), operation{"/v1/bulk", body}, "", &plan)
+	}
+	if refused, is := err.(*problem); is { //nolint:errorlint // it is returned as it is
 		if f.refused == nil {
 			f.refused = refused
 		}
 	} else if err != nil {
+		return nil, err
+	}
+	if view.NoWorker, err = f.Tasks.NoWorker(f.r.Context()); err != nil {
 		return nil, err
 	}
 	view.plan(f, &plan)
@@ -135,9 +147,13 @@ func (f ofMany) sendBulk() (operation, error) {
 		return operation{}, errShowAgain
 	}
 	if typed := strings.NewReplacer(",", "", " ", "").Replace(f.values.Get(confirmField)); expected > typedFrom && typed != strconv.Itoa(expected) {
-		return operation{}, &problem{Status: 422, Detail: fmt.Sprintf("type the number of executions, %d, to confirm", expected), Errors: []problemError{{"it is not the number of executions", "body." + confirmField}}}
+		return operation{}, &problem{Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("type the number of executions, %d, to confirm", expected), Errors: []problemError{{"it is not the number of executions", "body." + confirmField}}}
 	}
-	body := f.guarded(f.bulkBody())
+	body, err := f.bulkBody()
+	if err != nil {
+		return operation{}, err
+	}
+	body = f.guarded(body)
 	body[expectField] = expected
 	delete(body, epochField)
 	return operation{"/v1/bulk", body}, nil

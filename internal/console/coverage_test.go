@@ -24,6 +24,20 @@ func pagesOf() map[string]string {
 	}
 }
 
+// operationsAndReasons are the methods of each path of the API, and the reasons why some have no page.
+func operationsAndReasons(t *testing.T) (methods map[string]map[string]any, reasons string) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/reference/openapi.json")
+	require.NoError(t, err)
+	var document struct{ Paths map[string]map[string]any }
+	require.NoError(t, json.Unmarshal(text, &document))
+	how, err := os.ReadFile("../../docs/howto/console.md")
+	require.NoError(t, err)
+	_, below, found := strings.Cut(string(how), "\n## Without a page\n")
+	require.True(t, found)
+	return document.Paths, below
+}
+
 // formsOf are the pages with the form of an operation.
 func formsOf() map[string]string {
 	return map[string]string{
@@ -39,18 +53,9 @@ func formsOf() map[string]string {
 // Every operation that acts has a form, or docs/howto/console.md says why it has none.
 func TestEveryOperationThatActsHasAFormOrAReason(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/reference/openapi.json")
-	require.NoError(t, err)
-	var document struct {
-		Paths map[string]map[string]struct{ OperationID string }
-	}
-	require.NoError(t, json.Unmarshal(text, &document))
-	how, err := os.ReadFile("../../docs/howto/console.md")
-	require.NoError(t, err)
-	_, below, found := strings.Cut(string(how), "\n## Without a page\n")
-	require.True(t, found)
+	document, below := operationsAndReasons(t)
 	forms, shown := console.Forms(), formsOf()
-	for path, methods := range document.Paths {
+	for path, methods := range document {
 		if _, acts := methods["post"]; !acts {
 			continue
 		}
@@ -67,22 +72,13 @@ func TestEveryOperationThatActsHasAFormOrAReason(t *testing.T) {
 // Every operation that reads has a page, or docs/howto/console.md says why it has none.
 func TestEveryOperationThatReadsHasAPageOrAReason(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/reference/openapi.json")
-	require.NoError(t, err)
-	var document struct {
-		Paths map[string]map[string]struct{ OperationID string }
-	}
-	require.NoError(t, json.Unmarshal(text, &document))
-	how, err := os.ReadFile("../../docs/howto/console.md")
-	require.NoError(t, err)
+	document, below := operationsAndReasons(t)
 	reasons := map[string]bool{}
-	_, below, found := strings.Cut(string(how), "\n## Without a page\n")
-	require.True(t, found)
 	for _, row := range regexp.MustCompile("(?m)^\\| `GET (/v1/[^`]*)` \\| (.{10,}) \\|$").FindAllStringSubmatch(below, -1) {
 		reasons[row[1]] = true
 	}
 	patterns, pages := console.Patterns(), pagesOf()
-	for path, methods := range document.Paths {
+	for path, methods := range document {
 		if _, reads := methods["get"]; !reads {
 			continue
 		}

@@ -102,6 +102,9 @@ func (f *form) sent() (*page, error) {
 	if err == nil {
 		err = f.request(f.r.Context(), op, f.values.Get(keyField), &got)
 	}
+	if err == nil && got.Warning != "" {
+		err = &problem{Status: http.StatusOK, Detail: got.Warning}
+	}
 	if err == nil {
 		f.w.Header().Set("Location", f.Base+f.act.done(f, &got))
 		access.SetPageHeaders(f.w.Header())

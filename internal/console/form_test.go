@@ -171,6 +171,8 @@ func TestSkippedRowsAreCorrectedAndRedrivenByTheirForm(t *testing.T) {
 		s.get("/executions/"+id(first)+"/skips").says("execution "+id(second), ">left<")
 		s.submit(at, values).is(http.StatusSeeOther)
 		values.Set("key", "another")
+		s.submit(at, with(values, "text."+y, "edited", "all", "")).is(http.StatusUnprocessableEntity).clean().says("it was edited", "edited</textarea>")
+		values.Set("text."+y, "y")
 		s.submit(at, values).is(http.StatusConflict).clean().says("text."+x, "3</textarea>")
 	})
 }
@@ -204,6 +206,10 @@ func TestAllExecutionsThatFiltersSelectAreRestartedTogether(t *testing.T) {
 		at := "/bulk?job=load&statuses=FAILED"
 		s.get("/executions?job=load&statuses=FAILED").is(http.StatusOK).says("Act on all of them")
 		page := s.get(at).is(http.StatusOK).clean().says("Act on 3 executions", "Restart 3 executions", "resume load")
+		wider := strings.Replace(at, "FAILED", "FAILD", 1)
+		wrong := s.get(wider).is(http.StatusUnprocessableEntity).clean().says("no such status", "nothing is done while a filter is wrong")
+		require.NotContains(t, wrong.text, `<button class="main">`)
+		s.submit(wider, page.fieldsOf()).is(http.StatusUnprocessableEntity).clean().says("nothing is done")
 		fewer := with(s.get(at).fieldsOf(), "expect", "2")
 		s.submit(at, fewer).is(http.StatusConflict).clean().says("3")
 		group := s.submit(at, page.fieldsOf()).is(http.StatusSeeOther).header.Get("Location")

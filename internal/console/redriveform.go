@@ -56,12 +56,10 @@ type editLine struct {
 // redrivePlan is the answer of the check.
 type redrivePlan struct {
 	Items []struct {
-		ID      int64           `json:"id"`
-		Outcome string          `json:"outcome"`
-		Item    json.RawMessage `json:"item"`
-		Class   string          `json:"class"`
-		Error   string          `json:"error"`
-		Field   string          `json:"field"`
+		ID      int64  `json:"id"`
+		Outcome string `json:"outcome"`
+		Class   string `json:"class"`
+		Error   string `json:"error"`
 	} `json:"items"`
 }
 
@@ -180,7 +178,7 @@ func (f ofRedrive) typed(number, stored string) (string, bool) {
 }
 
 // chosen are the items of the request: those that were not edited are taken as they are stored.
-func (f ofRedrive) chosen(items []operator.SkipView) []map[string]any {
+func (f ofRedrive) chosen(items []operator.SkipView) ([]map[string]any, error) {
 	list := []map[string]any{}
 	for i := range items {
 		l := f.editLine(&items[i])
@@ -190,16 +188,20 @@ func (f ofRedrive) chosen(items []operator.SkipView) []map[string]any {
 		one := map[string]any{"id": items[i].ID}
 		switch {
 		case l.Edited && l.IsItem:
-			one["item"] = json.RawMessage(l.Text)
 			if !json.Valid([]byte(l.Text)) {
-				one["item"] = l.Text // the reader names the mistake
+				return nil, f.mistaken(l.ID, "it is not valid JSON")
 			}
+			one["item"] = json.RawMessage(l.Text)
 		case l.Edited:
 			one["raw"] = l.Text
 		}
 		list = append(list, one)
 	}
-	return list
+	return list, nil
+}
+
+func (f ofRedrive) mistaken(number, reason string) error {
+	return &problem{Status: http.StatusUnprocessableEntity, Detail: "item " + number + ": " + reason, Errors: []problemError{{reason, "body." + textField + number}}}
 }
 
 // sendRedrive redrives the items that were chosen on the page, or all that are left.
@@ -211,12 +213,19 @@ func (f ofRedrive) sendRedrive() (operation, error) {
 	if step := f.values.Get(stepField); step != "" {
 		body[stepField] = step
 	}
+	items, err := f.shown()
+	if err != nil {
+		return operation{}, err
+	}
 	if f.values.Get(allField) != yesValue {
-		items, err := f.shown()
-		if err != nil {
+		if body["items"], err = f.chosen(items); err != nil {
 			return operation{}, err
 		}
-		body["items"] = f.chosen(items)
+	}
+	for i := range items {
+		if l := f.editLine(&items[i]); l.Edited && (f.values.Get(allField) == yesValue || !l.Used) {
+			return operation{}, f.mistaken(l.ID, "it was edited, and would not be redriven like that: choose it, and not all as they are stored")
+		}
 	}
 	return operation{"/v1/executions/" + id(f.executionID()) + "/redrive", f.guarded(body)}, nil
 }
@@ -240,12 +249,17 @@ func (f ofRedrive) shown() ([]operator.SkipView, error) {
 
 // check is a dry run of the chosen items.
 func (f ofRedrive) check(view *redriveView, items []operator.SkipView) error {
-	body := map[string]any{"items": f.chosen(items)}
+	chosen, err := f.chosen(items)
+	if refused, is := err.(*problem); is { //nolint:errorlint // chosen returns it as it is
+		f.refused = refused
+		return nil
+	}
+	body := map[string]any{"items": chosen}
 	if step := f.values.Get(stepField); step != "" {
 		body[stepField] = step
 	}
 	var plan redrivePlan
-	err := f.request(f.r.Context(), operation{"/v1/executions/" + id(f.executionID()) + "/redrive/plan", body}, "", &plan)
+	err = f.request(f.r.Context(), operation{"/v1/executions/" + id(f.executionID()) + "/redrive/plan", body}, "", &plan)
 	if refused, is := err.(*problem); is { //nolint:errorlint // request returns it as it is
 		f.refused = refused
 		return nil

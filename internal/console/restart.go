@@ -165,13 +165,24 @@ func (f *form) planView(plan *planned) *planView {
 	all := wording.DryEntries(&operator.DryRun{Steps: plan.Steps})
 	for _, s := range plan.Steps {
 		one := plannedStep{Headline: f.masked(wording.DryHeadline(s))}
-		one.Before, one.After = wording.DryNotes(s, all, func(name string) string { return name })
+		before, after := wording.DryNotes(s, all, func(name string) string { return name })
+		one.Before, one.After = f.maskedAll(before), f.maskedAll(after)
 		for _, item := range s.Items {
-			one.Rows = append(one.Rows, wording.DryRows(item)...)
+			for _, row := range wording.DryRows(item) {
+				one.Rows = append(one.Rows, f.maskedAll(row))
+			}
 		}
 		view.Steps = append(view.Steps, one)
 	}
 	return view
+}
+
+func (f *form) maskedAll(texts []string) []string {
+	list := make([]string, len(texts))
+	for i, text := range texts {
+		list[i] = f.masked(text)
+	}
+	return list
 }
 
 // starts are the places from which it can be restarted.

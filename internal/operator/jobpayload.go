@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/ports"
@@ -36,6 +37,12 @@ type JobTask struct {
 
 func (asked JobTask) isComplete() bool {
 	return (asked.Job != "") != (asked.Act != "") && (asked.Act == "" || slices.Contains(BulkActs(), asked.Act) && asked.Execution > 0)
+}
+
+// IsAct reports whether a payload of a task of type job acts on an execution.
+func IsAct(payload json.RawMessage) bool {
+	var asked JobTask
+	return json.Unmarshal(payload, &asked) == nil && asked.Act != ""
 }
 
 // BulkActs lists the acts of a BulkRequest.

@@ -14,6 +14,17 @@ type Caller struct {
 	Role settings.Role
 	// Until is the end of the session; zero without one.
 	Until time.Time
+
+	// user: the application names it, and has signed it in.
+	user bool
+}
+
+// Actor is the caller in the audit.
+func (c Caller) Actor() string {
+	if c.user {
+		return c.Name
+	}
+	return "API client " + c.Name
 }
 
 type callerKey struct{}
@@ -34,5 +45,9 @@ func (c Caller) mayChange() *Refusal {
 	case c.Name == "":
 		return refuse(http.StatusUnauthorized, readOnly)
 	}
-	return refuse(http.StatusForbidden, "client "+c.Name+" is a viewer: it may only read")
+	kind := "client "
+	if c.user {
+		kind = "user "
+	}
+	return refuse(http.StatusForbidden, kind+c.Name+" is a viewer: it may only read")
 }

@@ -27,6 +27,8 @@ type Config struct {
 	Stopping <-chan struct{}
 	// Proxy signs users in; may be zero.
 	Proxy Proxy
+	// UserOf replaces clients, sessions, the proxy and the rate; may be nil.
+	UserOf UserOf
 	// Base is the path of the server below its host, such as /surfin; may be empty.
 	Base string
 	// Note writes the audit of signing in and out; nil means that none is written.
@@ -96,6 +98,21 @@ func (g *Guard) admit(room Room, r *http.Request) (Caller, *Refusal) {
 	if refused := g.check(r); refused != nil {
 		return Caller{}, refused
 	}
+	who, refused := g.identify(r)
+	open := room.Open != nil && room.Open(r)
+	switch {
+	case refused != nil && open && (refused.Status == http.StatusUnauthorized || g.config.UserOf != nil):
+		return Caller{}, nil
+	case refused == nil && !reads(r) && !open:
+		return who, who.mayChange()
+	}
+	return who, refused
+}
+
+func (g *Guard) identify(r *http.Request) (Caller, *Refusal) {
+	if g.config.UserOf != nil {
+		return g.config.UserOf.identify(r)
+	}
 	who, refused := g.door.identify(r)
 	client := "client " + who.Name
 	if who.Name == "" { // limited by address, so that tokens cannot be guessed faster
@@ -103,13 +120,6 @@ func (g *Guard) admit(room Room, r *http.Request) (Caller, *Refusal) {
 	}
 	if wait := g.limiter.take(client); wait > 0 {
 		return who, &Refusal{http.StatusTooManyRequests, fmt.Sprintf("%s: more than %d requests a second", client, g.config.Rate), wait}
-	}
-	open := room.Open != nil && room.Open(r)
-	switch {
-	case refused != nil && refused.Status == http.StatusUnauthorized && open:
-		return Caller{}, nil
-	case refused == nil && !reads(r) && !open:
-		return who, who.mayChange()
 	}
 	return who, refused
 }

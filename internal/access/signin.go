@@ -28,8 +28,11 @@ type SignIn struct {
 // IsSignIn reports whether a path is one of SignIns.
 func IsSignIn(path string) bool { return path == "/login" || path == "/logout" }
 
-// SignIns returns the handler of /login and /logout. page renders SignIn.
+// SignIns returns the handler of /login and /logout, or nil if the application has a sign-in of its own. page renders SignIn.
 func (g *Guard) SignIns(page func(w http.ResponseWriter, r *http.Request, s SignIn)) http.Handler {
+	if g.config.UserOf != nil {
+		return nil
+	}
 	s := &signIns{guard: g, page: page}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /login", s.show)

@@ -36,6 +36,8 @@ type Config struct {
 	Rate int
 	// Proxy signs users in; may be zero.
 	Proxy access.Proxy
+	// UserOf replaces Clients, Rate, Proxy and the probes in an application that mounts the handler; may be nil.
+	UserOf access.UserOf
 	// BasePath is the path of the server below its host, such as /surfin; may be empty.
 	BasePath string
 	// Mask hides secrets in a JSON document; may be nil.
@@ -56,7 +58,10 @@ type Config struct {
 	stopping <-chan struct{}
 }
 
-type api struct{ Config }
+type api struct {
+	Config
+	servers servers
+}
 
 type output[T any] struct{ Body T }
 

@@ -53,5 +53,5 @@ func (a *api) addAudit(h huma.API) {
 }
 
 func onlyOperators(what string) *Problem {
-	return newProblem(http.StatusForbidden, what+" is for operators: set api.operator_tokens.NAME, or use the token of an operator")
+	return newProblem(http.StatusForbidden, what+" is for operators: use the token of one (api.operator_tokens.NAME), or ask for that role")
 }

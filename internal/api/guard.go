@@ -15,7 +15,7 @@ import (
 func front(config Config, mux *http.ServeMux) (http.Handler, error) {
 	guard := access.New(access.Config{
 		Clients: config.Clients, Rate: config.Rate, Now: config.Now, Log: config.Log, Stopping: config.stopping,
-		Proxy: config.Proxy, Base: config.BasePath, Note: func(ctx context.Context, in bool, client, address string) error {
+		Proxy: config.Proxy, UserOf: config.UserOf, Base: config.BasePath, Note: func(ctx context.Context, in bool, client, address string) error {
 			ctx, end := access.Answering(ctx, config.Service.CheckDatabase)
 			defer end()
 			return config.Service.NoteSignIn(ctx, in, client, address)
@@ -36,7 +36,7 @@ func front(config Config, mux *http.ServeMux) (http.Handler, error) {
 	}
 	return below(config.BasePath, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case isProbe(r):
+		case config.UserOf == nil && isProbe(r):
 			probes.ServeHTTP(w, r)
 		case pages != nil && !ofAPI(r.URL.Path):
 			pages.ServeHTTP(w, r)
@@ -58,7 +58,7 @@ func below(base string, handler http.Handler) http.Handler {
 	stripped := http.StripPrefix(base, handler)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case r.URL.Path == base:
+		case r.URL.Path == base || r.URL.Path == "":
 			http.Redirect(w, r, base+"/", http.StatusPermanentRedirect)
 		case strings.HasPrefix(r.URL.Path, base+"/"):
 			stripped.ServeHTTP(w, r)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 // New returns the handler. Started executions continue until they end, or the
 // service is closed; Serve also stops them.
 func New(config Config) (http.Handler, error) {
-	if config.Service == nil || config.Jobs == nil || config.Tasks == nil || config.Rate < 1 {
+	if config.Service == nil || config.Jobs == nil || config.Tasks == nil || config.UserOf == nil && config.Rate < 1 {
 		return nil, errors.New("the API needs a service, a catalog of jobs, a service of tasks and a rate")
 	}
 	if config.Planner == nil {
@@ -36,10 +37,11 @@ func New(config Config) (http.Handler, error) {
 		config.Mask = func(document []byte) []byte { return document }
 	}
 	if config.started == nil {
-		config.started = func(*operator.Running) {}
+		var running runs
+		config.started = func(r *operator.Running) { running.follow(context.Background(), nil, r, config.Log) }
 	}
 	mux := http.NewServeMux()
-	document, err := (&api{config}).register(mux)
+	document, err := (&api{Config: config}).register(mux)
 	if err != nil {
 		return nil, err
 	}

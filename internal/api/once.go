@@ -102,7 +102,7 @@ func keyedAct[T any](a *api, ctx context.Context, key string, what request, oneT
 	return replay[T](text, repeated)
 }
 
-func actorOf(ctx context.Context) string { return "API client " + access.CallerOf(ctx).Name }
+func actorOf(ctx context.Context) string { return access.CallerOf(ctx).Actor() }
 
 func replay[T any](text string, repeated bool) (*keyed[T], error) {
 	var answer storedResponse

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -64,7 +65,7 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	ctx, end := a.untilStop(r.Context())
+	ctx, end := a.servers.untilShutdown(r.Context())
 	defer end()
 	if until := access.CallerOf(ctx).Until; !until.IsZero() {
 		var over context.CancelFunc
@@ -83,7 +84,11 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer listener.Close()
 	s := &sender{w: w, controller: http.NewResponseController(w)}
-	s.err = s.controller.SetReadDeadline(time.Time{})
+	if errors.Is(s.controller.Flush(), http.ErrNotSupported) {
+		newProblem(http.StatusNotImplemented, "a handler around this one keeps answers until they are complete, so there are no live updates").write(w)
+		return
+	}
+	s.err = supported(s.controller.SetReadDeadline(time.Time{}))
 	s.send(": listening\n\n")
 	for s.err == nil && ctx.Err() == nil {
 		waiting, enough := context.WithTimeout(ctx, commentTime)
@@ -113,17 +118,50 @@ func topicsOf(query url.Values) (changes.Topics, error) {
 	return changes.ParseTopics(query["topic"])
 }
 
-// untilStop ends with the server, which waits for the requests.
-func (a *api) untilStop(ctx context.Context) (context.Context, context.CancelFunc) {
+// servers ends streams with their server, which waits for the requests.
+type servers struct {
+	mu     sync.Mutex
+	ending map[*http.Server]chan struct{}
+}
+
+func (s *servers) untilShutdown(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
+	server, is := ctx.Value(http.ServerContextKey).(*http.Server)
+	if !is {
+		return ctx, cancel
+	}
+	ending := s.of(server)
 	go func() {
 		select {
-		case <-a.stopping:
+		case <-ending:
 			cancel()
 		case <-ctx.Done():
 		}
 	}()
 	return ctx, cancel
+}
+
+func (s *servers) of(server *http.Server) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ending, known := s.ending[server]
+	if !known {
+		ending = make(chan struct{})
+		server.RegisterOnShutdown(sync.OnceFunc(func() { close(ending) }))
+		if s.ending == nil {
+			s.ending = map[*http.Server]chan struct{}{}
+		}
+		s.ending[server] = ending
+	}
+	return ending
+}
+
+// supported: a handler around this one can hide the deadlines of the connection.
+func supported(err error) error {
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
 }
 
 // sender keeps the first error.
@@ -135,7 +173,7 @@ type sender struct {
 
 func (s *sender) write(text string) {
 	if s.err == nil {
-		s.err = s.controller.SetWriteDeadline(time.Now().Add(sendTime))
+		s.err = supported(s.controller.SetWriteDeadline(time.Now().Add(sendTime)))
 	}
 	if s.err == nil {
 		_, s.err = s.w.Write([]byte(text))

@@ -29,6 +29,7 @@ func TestTasksAreSubmittedAndOperatedOverHTTP(t *testing.T) {
 		s.call("POST", "/v1/tasks", `{"type": "http_request", "title": "a\u0000b"}`).is(422)
 		s.call("POST", "/v1/groups", `{"title": "a\u0000b", "tasks": [{"type": "http_request"}]}`).is(422)
 		s.call("POST", "/v1/groups", `{"type": "job", "tasks": [{"payload": {"act": "stop", "execution": 1}}]}`).is(422).says("use POST /v1/bulk", `body.tasks[0].payload`)
+		s.call("POST", "/v1/groups", `{"type": "shell", "tasks": [{"seed_action_hint": {"type": "job"}, "payload": {"act": "stop", "execution": 1}}]}`).is(422).says("use POST /v1/bulk")
 		s.call("POST", "/v1/tasks", `{"type": "http_request", "priority": 9}`).is(422).says(`"reason":"invalid"`)
 		s.as(viewerToken, "POST", "/v1/tasks", `{"type": "http_request"}`).is(403)
 

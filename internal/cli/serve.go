@@ -4,21 +4,18 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/api"
-	"github.com/surfin-batch/surfin/internal/changes"
-	"github.com/surfin-batch/surfin/internal/console"
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
-	"github.com/surfin-batch/surfin/internal/wording"
+	"github.com/surfin-batch/surfin/internal/site"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -108,20 +105,12 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int, lab
 		} else if noWorker(ctx, s) {
 			c.env.log.WarnContext(ctx, "no worker is alive: registered jobs that are due are not started", "work here", "--worker", "or", c.env.app.Name+" worker")
 		}
-		looker := changes.New(s.Service.Changes, c.env.log)
 		return c.withPlanner(ctx, func(planner *operator.Service) error {
-			return api.Serve(ctx, signals.stop, at, api.Config{
+			return api.Serve(ctx, signals.stop, at, site.Of(api.Config{
 				Service: s.Service, Planner: planner, Jobs: catalog, Tasks: s.Tasks, Clients: c.env.settings.API.Clients, Rate: c.env.settings.API.Rate, Log: c.env.log,
-				Changes: looker, Paths: c.env.settings.API.Paths, Mask: c.env.settings.Secrets.JSON,
-				Proxy: access.Proxy(c.env.settings.API.Proxy), BasePath: c.env.settings.API.BasePath, Announce: func(guard *access.Guard) { c.announceLink(ctx, at, guard) },
-				Pages: func(guard *access.Guard, operations http.Handler) (http.Handler, error) {
-					return console.New(guard, console.Config{
-						Service: s.Service, Jobs: catalog, Tasks: s.Tasks, Mask: c.env.settings.Secrets.Values, MaskJSON: c.env.settings.Secrets.JSON, Log: c.env.log,
-						Commands: wording.Commands{Program: c.env.app.Name}, Stream: "/v1/stream", Base: c.env.settings.API.BasePath, Looks: looker.Looks,
-						Operations: operations,
-					})
-				},
-			})
+				Paths: c.env.settings.API.Paths, Proxy: access.Proxy(c.env.settings.API.Proxy), BasePath: c.env.settings.API.BasePath,
+				Announce: func(guard *access.Guard) { c.announceLink(ctx, at, guard) },
+			}, c.env.settings.Secrets, c.env.app.Name))
 		})
 	})
 }

@@ -71,7 +71,7 @@ func New(guard *access.Guard, config Config) (http.Handler, error) {
 	signIns := guard.SignIns(c.signIn)
 	pages := guard.Protect(access.Room{Name: "the console", Enter: c, Refuse: c.refuse, Open: isStatic})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if access.IsSignIn(r.URL.Path) {
+		if signIns != nil && access.IsSignIn(r.URL.Path) {
 			signIns.ServeHTTP(w, r)
 			return
 		}

@@ -137,9 +137,9 @@ func isPlain(text []byte) bool {
 func query(text string) string { return url.QueryEscape(text) }
 
 // errForOperators is the answer to a viewer who asks for the acts of others.
-var errForOperators = errors.New("the audit is for operators: set api.operator_tokens.NAME, or use the token of an operator")
+var errForOperators = errors.New("the audit is for operators: use the token of one (api.operator_tokens.NAME), or ask for that role")
 
 // errOnlyOperators is the answer to a viewer who asks for a form.
-var errOnlyOperators = errors.New("this is for operators: sign in with the token of an operator")
+var errOnlyOperators = errors.New("this is for operators: sign in with the token of one, or ask for that role")
 
 func id(of core.JobExecutionID) string { return strconv.FormatInt(int64(of), 10) }

@@ -94,6 +94,8 @@ type tasksView struct {
 	Older   string
 	Newest  string
 	Group   *link
+	// NoWorker: those that wait do not start.
+	NoWorker string
 }
 
 type taskLine struct {
@@ -140,6 +142,11 @@ func (v ofWork) tasks() (*page, error) {
 	}
 	for i := range found {
 		view.Tasks = append(view.Tasks, v.taskLine(&found[i], waits[found[i].ID]))
+	}
+	if slices.ContainsFunc(found, func(t task.Task) bool { return !t.State.IsOver() }) {
+		if view.NoWorker, err = v.Tasks.NoWorker(v.r.Context()); err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range []string{"group", "type", "state"} {
 		if text := v.text(name); text != "" {

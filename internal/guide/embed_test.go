@@ -25,6 +25,13 @@ func TestTheCodeOfTheHowToIsTheExample(t *testing.T) {
 	}
 }
 
+func TestTheCodeOfAMountedConsoleIsTheExample(t *testing.T) {
+	t.Parallel()
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```\n").FindAllStringSubmatch(page(t, "docs/howto/mount.md"), -1)
+	require.Len(t, blocks, 1)
+	require.Contains(t, page(t, "pkg/batch/web/example_test.go"), blocks[0][1])
+}
+
 func TestTheCodeForThoseWhoComeFromSpringIsOfTheExamples(t *testing.T) {
 	t.Parallel()
 	code := page(t, "pkg/batch/example_test.go") + page(t, "pkg/batch/example_flow_test.go")

@@ -25,7 +25,7 @@ type Config struct {
 	Registry *registry.Registry
 	// FileMode is for files that components create; 0 means 0600.
 	FileMode    fs.FileMode
-	Secrets     jobfile.Secrets
+	Secrets     Secrets
 	Distributed bool
 
 	// Files are the job files of the application, by job name; may be nil.
@@ -65,6 +65,8 @@ type Config struct {
 
 	Changes ports.Changes
 
+	// Paths are the folders of a server's clients, in addition to the job file's.
+	Paths []string
 	// Actor is for the audit; empty means the user and the host.
 	Actor string
 	// Dead reports whether an owner is dead; nil means job.DeadOwner.
@@ -73,6 +75,14 @@ type Config struct {
 	// the request at its next heartbeat or commit.
 	Notify func(ctx context.Context, exec core.JobExecution) error
 	Now    func() time.Time
+}
+
+// Secrets finds secrets, and hides those that it has found.
+type Secrets interface {
+	jobfile.Secrets
+	// Values hides them in a text, JSON in a document, which stays valid.
+	Values(text string) string
+	JSON(document []byte) []byte
 }
 
 // OpenTasks are the groups of tasks that steps have submitted.

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -175,13 +176,7 @@ func (h jobHandler) start(ctx context.Context, t task.Task, asked JobTask) (runn
 
 // actor names the person of an act, and the group of its task as the reason.
 func (asked JobTask) actor(ctx context.Context, t task.Task) context.Context {
-	by := asked.Actor
-	if c := t.Spec.Client; c != nil {
-		by = "API client " + c.Name
-	}
-	if by == "" {
-		by = fmt.Sprintf("task %d", t.ID)
-	}
+	by := cmp.Or(asked.Actor, fmt.Sprintf("task %d", t.ID))
 	return ports.WithReason(ports.WithActor(ctx, by), strings.TrimSuffix(fmt.Sprintf("group %d: %s", t.GroupID, asked.Reason), ": "))
 }
 

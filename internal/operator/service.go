@@ -38,6 +38,8 @@ type Service struct {
 	*schedules     // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 	*bulks         // Bulk, PlanBulk
 	*agenda        // Day, ScheduleWeek, ScheduleTimes
+
+	config Config
 }
 
 // New checks the configuration and fills in the defaults.
@@ -95,7 +97,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 	times := &schedules{schema: tables, jobs: jobs, registered: c.Definitions, figures: c.Figures, now: c.Now, actor: by}
 	files := &fileChecks{jobs: jobs, registered: c.Definitions, stored: map[string][]FileProblem{}}
 	return &Service{
-		schema: tables, jobs: jobs, chooser: chooser, history: history, skips: &skips{r},
+		config: c, schema: tables, jobs: jobs, chooser: chooser, history: history, skips: &skips{r},
 		runs: &runs{
 			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, redrives: redrives,
 			changes: changes, admission: admission, parked: parked, view: view, history: history, launcher: c.Launcher, actor: by, active: active, records: r,

@@ -35,7 +35,7 @@ type room struct {
 const helpers = "internal/..."
 
 func layersInside() []string {
-	return []string{"internal/access/...", "internal/api/...", "internal/assembly", "internal/model", "internal/ports/...", "internal/cli/...", "internal/console/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/...", "internal/wording/..."}
+	return []string{"internal/access/...", "internal/api/...", "internal/assembly", "internal/model", "internal/ports/...", "internal/cli/...", "internal/console/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/...", "internal/site", "internal/wording/..."}
 }
 
 func admits(pattern, dir string) bool {
@@ -97,7 +97,9 @@ func rooms() []room {
 		{path: "internal/api/...", may: []string{model, ports, core, "internal/access", "internal/changes", "internal/operator/...", "internal/wording/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
 		// Pages around the service: no rule of running and no SQL.
 		{path: "internal/console/...", may: []string{model, ports, core, "internal/access", "internal/operator/...", "internal/runtime", "pkg/batch/settings/...", "internal/jobfile/...", "internal/refusal", "internal/wording", ours}},
-		{path: "internal/cli/...", may: []string{model, ports, core, tx, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", "internal/access", "internal/api/...", "internal/changes", "internal/console/...", "internal/jobtest/...", "internal/draft/...", "internal/wording/...", ours}},
+		{path: "internal/cli/...", may: []string{model, ports, core, tx, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", "internal/access", "internal/api/...", "internal/changes", "internal/console/...", "internal/site", "internal/jobtest/...", "internal/draft/...", "internal/wording/...", ours}},
+		{path: "internal/site", may: []string{"internal/access", "internal/api", "internal/changes", "internal/console", "internal/operator", "internal/wording"}},
+		{path: "pkg/batch/web", may: []string{"pkg/batch", "pkg/batch/settings", "internal/api", "internal/operator", "internal/site"}},
 		// Sentences for people, wherever they are shown.
 		{path: "internal/wording/...", may: []string{model, ports, core, "internal/operator", "internal/refusal", "internal/humanize"}},
 		{path: "pkg/batch/adaptor/engine/*/...", may: []string{core, tx, "internal/runtime/engine", ours}},
@@ -311,7 +313,7 @@ func TestAHeavyLibraryIsFoundBehindAnAdaptor(t *testing.T) {
 	require.Contains(t, got[0], "reachable from pkg/batch")
 }
 
-func TestTheFacadeReachesNoLibraryOfACommandLine(t *testing.T) {
+func TestTheFacadeReachesNoLibraryOfACommandLineOrOfPages(t *testing.T) {
 	t.Parallel()
 	out, err := testtree.Command(t.Context(), "go", "list", "-deps", "../../pkg/batch").Output()
 	require.NoError(t, err)
@@ -319,7 +321,7 @@ func TestTheFacadeReachesNoLibraryOfACommandLine(t *testing.T) {
 	require.Contains(t, packages, module+"/internal/operator")
 	for _, p := range packages {
 		require.NotEqual(t, module+"/internal/cli", p)
-		for _, screen := range []string{"github.com/spf13/cobra", "github.com/charmbracelet", "github.com/vbauerster/mpb", "github.com/danielgtaylor/huma"} {
+		for _, screen := range []string{"github.com/spf13/cobra", "github.com/charmbracelet", "github.com/vbauerster/mpb", "github.com/danielgtaylor/huma", "html/template", module + "/internal/access", module + "/internal/api", module + "/internal/console"} {
 			require.False(t, within(p, screen), "pkg/batch imports %s", p)
 		}
 	}

@@ -231,7 +231,7 @@ func newService(p serviceParts) (*operator.Service, error) {
 		Files: files, Repository: p.Repository.Patient(), Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
 		Database: p.Settings.Repository.Database, Schema: newSchemas(p.Repository, p.Engine), AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
 		Definitions: p.Repository, Tasks: p.Steps, OpenTasks: p.Steps, Distributed: p.Engine.Capabilities().Distributed,
-		Workers: p.Workers, Figures: p.Repository, Acts: p.Repository, Changes: p.Repository, Attention: p.Repository, JobHistory: p.Repository, Heartbeat: p.Settings.Heartbeat, Engine: p.Engine.Capabilities().Name, Secrets: p.Vault,
+		Workers: p.Workers, Figures: p.Repository, Acts: p.Repository, Changes: p.Repository, Attention: p.Repository, JobHistory: p.Repository, Heartbeat: p.Settings.Heartbeat, Engine: p.Engine.Capabilities().Name, Secrets: p.Vault, Paths: p.Settings.API.Paths,
 	})
 }
 

@@ -12,16 +12,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Retrying is implemented by steps that repeat their work after some failures, in a transaction of its
+// retrier is implemented by steps that repeat their work after some failures, in a transaction of its
 // own each time (rule TL7).
-type Retrying interface {
+type retrier interface {
 	Retry() model.Retry
 }
 
 // perform runs the step, with retries if allowed.
 func (a *attempt) perform(ctx context.Context) (*ending, error) {
 	var retry model.Retry
-	if retrying, ok := a.step.(Retrying); ok && a.run.Data.Group == nil {
+	if retrying, ok := a.step.(retrier); ok && a.run.Data.Group == nil {
 		retry = retrying.Retry()
 	}
 	listeners := len(a.pendingAfterStep)

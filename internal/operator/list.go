@@ -23,6 +23,7 @@ type history struct {
 type historyRecords interface {
 	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
 	Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
+	ExecutionIDs(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecutionID, error)
 	Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
 	Jobs(ctx context.Context) ([]core.JobExecution, error)
 	Instances(ctx context.Context, filter ports.InstanceFilter) ([]ports.JobInstance, error)
@@ -131,14 +132,14 @@ func (s *history) list(ctx context.Context, req *ListRequest, search ports.Execu
 	if !req.Search.IsEmpty() || req.After != 0 {
 		return s.search(ctx, search)
 	}
-	judged, err := s.records.Judged(ctx, ports.JudgedRequest{Page: &search.Filter, Brief: true, Dead: s.judge.dead})
+	ids, err := s.records.ExecutionIDs(ctx, search.Filter)
 	if err != nil {
 		return ExecutionPage{}, err
 	}
-	judged, more := cutPage(judged, search.Filter.Limit)
+	ids, more := cutPage(ids, search.Filter.Limit)
 	var page ExecutionPage
-	if page.Executions, err = s.view.views(ctx, judged); err == nil && more {
-		page.Next = judged[len(judged)-1].Execution.ID
+	if page.Executions, err = s.listed(ctx, ids, search.Filter); err == nil && more {
+		page.Next = ids[len(ids)-1]
 	}
 	return page, err
 }

@@ -34,8 +34,6 @@ type JudgedExecution struct {
 // JudgedRequest selects executions by their IDs.
 type JudgedRequest struct {
 	IDs []core.JobExecutionID
-	// Page selects them instead of IDs, with one statement; nil means IDs.
-	Page *ExecutionFilter
 	// Brief is as in ExecutionFilter.
 	Brief bool
 	// Dead is as in LaunchRequest.

@@ -257,9 +257,6 @@ func (b *bench) filtersUseIndexes(w *watched) {
 		_, err = b.repo.ExecutionIDs(b.ctx, f)
 		require.NoError(b, err)
 		b.planned(w, fmt.Sprintf("ids of %+v", f), timed)
-		_, err = b.repo.Judged(b.ctx, ports.JudgedRequest{Page: &f, Brief: true})
-		require.NoError(b, err)
-		b.planned(w, fmt.Sprintf("page of %+v", f), timed)
 	}
 }
 
@@ -280,10 +277,6 @@ func (b *bench) lookupsUseIndexes(w *watched) {
 	}{
 		{"jobs", func() error { _, err := b.repo.Jobs(b.ctx); return err }},
 		{"judged", func() error { _, err := b.repo.Judged(b.ctx, ports.JudgedRequest{IDs: page}); return err }},
-		{"a judged page", func() error {
-			_, err := b.repo.Judged(b.ctx, ports.JudgedRequest{Page: &ports.ExecutionFilter{}, Brief: true})
-			return err
-		}},
 		{"one judged", func() error { _, err := b.repo.Judged(b.ctx, ports.JudgedRequest{IDs: page[:1]}); return err }},
 		{"steps of executions", func() error { _, err := b.repo.StepsOf(b.ctx, page...); return err }},
 		{"last executions", func() error { _, err := b.repo.LastExecutions(b.ctx, instances...); return err }},

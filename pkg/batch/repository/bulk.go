@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports"
@@ -21,20 +20,16 @@ type bulk struct {
 	reads *explorer
 	// judged caches a long SQL text, keyed by brief: the query that loads executions by ID.
 	judged map[bool]string
-	// ofPage is the same for the IDs of a page.
-	ofPage map[bool]string
 }
 
 func newBulk(s *store, reads *explorer) *bulk {
-	r := &bulk{store: s, reads: reads, judged: map[bool]string{}, ofPage: map[bool]string{}}
+	r := &bulk{store: s, reads: reads, judged: map[bool]string{}}
 	for brief, records := range reads.records {
 		added := ", step_count"
 		if brief {
 			added = ""
 		}
-		selected := "SELECT " + records + s.sql(judgedColumns+newestColumn+added+" FROM {job_execution} WHERE id ")
-		r.judged[brief] = selected + s.sql("{among}")
-		r.ofPage[brief] = "WITH page AS MATERIALIZED (?) " + selected + "IN (SELECT id FROM page)"
+		r.judged[brief] = "SELECT " + records + s.sql(judgedColumns+newestColumn+added+" FROM {job_execution} WHERE id {among}")
 	}
 	return r
 }
@@ -187,61 +182,22 @@ func (j *judgedRow) newest() (core.JobExecutionID, core.Status, error) {
 // Judged implements ports.BulkExplorer with one statement per batchSize ids. The ids are its only
 // parameters, so PostgreSQL plans it once per connection.
 func (r *bulk) Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error) {
-	if req.Page != nil {
-		return r.judgedPage(ctx, req)
-	}
 	judged := make([]ports.JudgedExecution, 0, len(req.IDs))
 	for batch := range slices.Chunk(req.IDs, batchSize) {
 		rows := make([]judgedRow, 0, len(batch))
 		if err := gormtx.Scan(r.store.session(ctx).Raw(r.judged[req.Brief], listed(batch)), &rows); err != nil {
 			return nil, fmt.Errorf("read %d job executions: %w", len(batch), err)
 		}
-		found, err := judgedRecords(rows, req.Dead)
-		if err != nil {
-			return nil, err
+		for i := range rows {
+			j, err := rows[i].record(req.Dead)
+			if err != nil {
+				return nil, err
+			}
+			judged = append(judged, j)
 		}
-		judged = append(judged, found...)
 	}
-	return newestJudged(judged), nil
-}
-
-// judgedPage reads a page with one statement, or with two if it has only CreatedFrom and the newest page has older
-// executions too (see newestSince).
-func (r *bulk) judgedPage(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error) {
-	filter := *req.Page
-	since := filter.CreatedFrom
-	if onlySince(filter) {
-		filter.CreatedFrom = time.Time{}
-	}
-	for {
-		query, limit := r.reads.filtered(ctx, filter, false)
-		rows := make([]judgedRow, 0, min(limit, batchSize))
-		if err := gormtx.Scan(r.store.session(ctx).Raw(r.ofPage[req.Brief], query.Model(&jobExecution{}).Select("id")), &rows); err != nil {
-			return nil, fmt.Errorf("list job executions: %w", err)
-		}
-		if filter.CreatedFrom.Equal(since) || !slices.ContainsFunc(rows, func(j judgedRow) bool { return j.Judged.Row.CreatedAt.Before(since) }) {
-			judged, err := judgedRecords(rows, req.Dead)
-			return newestJudged(judged), err
-		}
-		filter.CreatedFrom = since
-	}
-}
-
-func judgedRecords(rows []judgedRow, dead func(core.Owner) bool) ([]ports.JudgedExecution, error) {
-	judged := make([]ports.JudgedExecution, 0, len(rows))
-	for i := range rows {
-		j, err := rows[i].record(dead)
-		if err != nil {
-			return nil, err
-		}
-		judged = append(judged, j)
-	}
-	return judged, nil
-}
-
-func newestJudged(judged []ports.JudgedExecution) []ports.JudgedExecution {
 	slices.SortFunc(judged, func(a, b ports.JudgedExecution) int { return cmp.Compare(b.Execution.ID, a.Execution.ID) })
-	return judged
+	return judged, nil
 }
 
 func (j *judgedRow) record(dead func(core.Owner) bool) (ports.JudgedExecution, error) {

@@ -41,7 +41,7 @@ func paymentsFiles() map[string]string {
 // why lists sentences that the page of the failed execution shows.
 func why() []string {
 	return []string{
-		"Execution 1 of job payments failed", `payments.csv:9: column 7: field amount: "2x.50" is not a decimal`,
+		"Execution 1 of job payments failed", `payments.csv:9: character 7: field amount: "2x.50" is not a decimal`,
 		"6 read, 6 written, committed up to line 7 of", "A restart passes table, resumes book after line 7 of",
 	}
 }

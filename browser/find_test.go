@@ -2,9 +2,11 @@ package browser
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -18,7 +20,7 @@ description: Copies the files of a site.
 parameters: {night: {type: int}, site: {type: string, default: berlin}}
 flow:
 - step: copy
-  tasklet: {shell: {script: '[ "$SITE" != north-7 ] || { echo "no space left on disk d7" >&2; exit 3; }', env: {SITE: "${params.site}"}}}
+  tasklet: {shell: {script: '[ "$SITE" != north-7 ] || [ -e repaired ] || { echo "no space left on disk d7" >&2; exit 3; }', env: {SITE: "${params.site}"}}}
 `
 
 const (
@@ -60,10 +62,10 @@ func TestFailedExecutionsAmongManyAreFoundByTextAndByParameter(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		t.Parallel()
-		s := newScene(t, url, map[string]string{"jobs/copies.yaml": copiesJob})
+		s, server := acting(t, url, map[string]string{"jobs/copies.yaml": copiesJob})
 		s.manyCopies()
-		b := newTab(t, s.serve().at, "find")
-		b.open("/executions")
+		b := newTab(t, server.at, "find")
+		b.signIn(annaToken, "/executions")
 		var found []string
 		for field, value := range map[string]string{"text": "SPACE left on disk", "param": "site:north-7"} {
 			b.open("/executions")
@@ -95,7 +97,36 @@ func TestFailedExecutionsAmongManyAreFoundByTextAndByParameter(t *testing.T) {
 			require.Equal(t, address, b.path())
 			require.Contains(t, b.text("main"), "199435")
 		}
+		s.restartsAll(b)
 	})
+}
+
+// restartsAll restarts the 300 failed executions together. Two of them were given up.
+func (s *scene) restartsAll(b *tab) {
+	s.t.Helper()
+	for _, id := range []string{"2", "669"} {
+		s.does(0, "abandon", id)
+	}
+	b.open("/executions?text=space+left&param=site%3Anorth-7")
+	b.click("main", "Act on all of them")
+	b.await(says("Act on 300 executions", "execution 2: the last execution was abandoned", "execution 669: the last", "resume copy"))
+	b.lookAt("bulk", twoViews())
+	b.refused = true
+	require.EqualValues(s.t, http.StatusUnprocessableEntity, b.button("Restart 300 executions"))
+	b.await(says("type the number of executions, 300, to confirm"))
+	b.fill("confirm", "300")
+	b.fill("reason", "the disk was replaced")
+	require.EqualValues(s.t, http.StatusOK, b.button("Restart 300 executions"))
+	require.Equal(s.t, "/groups/1", b.path())
+	b.do(stays())
+	s.write("jobs/repaired", "")
+	worker := s.worker()
+	for deadline := time.Now().Add(2 * time.Minute); !evaluate[bool](b, says("298 SUCCESS", "2 FAILED")); time.Sleep(poll) {
+		require.True(s.t, time.Now().Before(deadline), "%s\n%s", b.text("main"), worker.out.String())
+	}
+	require.True(s.t, evaluate[bool](b, `document.stays === true`), "the page was loaded again")
+	b.open("/executions?job=copies&statuses=COMPLETED&param=site%3Anorth-7")
+	require.Len(s.t, slices.Concat(b.pagesOfExecutions("older")...), 298)
 }
 
 // pagesOfExecutions are the numbers of the executions of this page of a list and of those after it, by their

@@ -104,13 +104,14 @@ func TestAFrozenWorkerDoesNotEndTheRunOfAnotherOne(t *testing.T) {
 		t.Parallel()
 		s := newScene(t, url, nil)
 		s.env = []string{"SURFIN_TASKS_SHELL=true", "SURFIN_LEASE=3s", "SURFIN_HEARTBEAT=300ms"}
-		s.write("tasks.json", `{"type": "shell", "tasks": [{"payload": {"script": "echo $$ >> ran; if [ $(wc -l < ran) = 1 ]; then sleep 1; echo >> first; else while [ ! -e enough ]; do sleep 0.05; done; fi"}}]}`)
+		s.write("tasks.json", `{"type": "shell", "tasks": [{"payload": {"script": "echo $$ >> ran; if [ $(wc -l < ran) = 1 ]; then while [ ! -e frozen ]; do sleep 0.05; done; echo >> first; else while [ ! -e enough ]; do sleep 0.05; done; fi"}}]}`)
 		s.said("tasks", "submit", "tasks.json")
 		f := &taskFaults{scene: s, n: 1, workers: make([]*process, 1)}
 		f.db, _ = s.open()
 		frozen := f.start("worker", "--poll", "50ms")
 		s.awaitFile("ran")
 		f.stopBetweenWrites(frozen)
+		s.write("frozen", "")
 		s.awaitFile("first") // the handler is a process of its own, and succeeds
 		f.begin(0)
 		second := "SELECT count(*) FROM surfin_task t JOIN surfin_task_attempt a ON a.task_id = t.id WHERE t.state = 'RUNNING' AND a.state = 'RUNNING' AND a.number = 2"

@@ -45,7 +45,7 @@ func TestRowsGoThroughThePipesOfTheCommand(t *testing.T) {
 	out, errs, code = run("id,name\n5,a\n6,b\nseven,c\n", "run", "job.yaml", "input=-", "least=0")
 	require.Equal(t, 1, code)
 	require.Equal(t, "{\"id\":5,\"name\":\"a\"}\n{\"id\":6,\"name\":\"b\"}\n", out, "the rows of committed chunks")
-	require.Contains(t, errs, "-:4: column 1: field id")
+	require.Contains(t, errs, "-:4: character 1: field id")
 	out, errs, code = run("id,name\n7,c\n", "run", "job.yaml", "input=-", "least=0")
 	require.Equal(t, 1, code)
 	require.Empty(t, out)

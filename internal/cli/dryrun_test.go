@@ -63,7 +63,7 @@ Step load (chunk): reads csv DIR/in.csv, then filter
  ─
  in.csv:2 written {"id":1,"name":"one"}
  in.csv:3 filtered {"id":2,"name":"two"}
- in.csv:4 skipped DIR/in.csv:4: column 1: field id: "three" is not an int
+ in.csv:4 skipped DIR/in.csv:4: character 1: field id: "three" is not an int
  in.csv:5 written {"id":4,"name":"four"}
  3 read: 2 written, 1 filtered, 1 skipped
 
@@ -112,7 +112,7 @@ func TestADryRunExitsWith1WhereAStepWouldFailAndWith2WhereTheFileIsWrong(t *test
 	})
 	r := s.run("run", "s.yaml", "--dry-run")
 	require.Equal(t, cli.ExitFailed, r.code)
-	require.Contains(t, r.out, "in.csv:3 failed DIR/in.csv:3: column 1: field id: \"two\" is not an int\n in.csv:4 written", "the sample goes on")
+	require.Contains(t, r.out, "in.csv:3 failed DIR/in.csv:3: character 1: field id: \"two\" is not an int\n in.csv:4 written", "the sample goes on")
 	require.Contains(t, r.err, "surfin: step load would fail on DIR/in.csv:3: ")
 
 	r = s.run("run", "none.yaml", "--dry-run")

@@ -17,6 +17,8 @@ const (
 	actField     = "act"
 	expectField  = "expect"
 	confirmField = "confirm"
+	// chosenField has the number of a chosen execution.
+	chosenField = "execution"
 	// typedFrom is the number of executions from which on it must be typed.
 	typedFrom = 100
 )
@@ -65,11 +67,22 @@ type bulkPlan struct {
 	} `json:"plan"`
 }
 
-// bulkBody refuses a filter that does not count: without it the act would be for more executions.
+// bulkBody has the executions that were chosen, or a filter. It refuses one that does not count: without it
+// the act would be for more executions.
 func (f ofMany) bulkBody() (map[string]any, error) {
-	filter := ofList{f.visit}.listRequest()
-	if len(f.visit.wrong) > 0 {
+	filter, numbers := ofList{f.visit}.listRequest(), []int64{}
+	for _, text := range f.r.URL.Query()[chosenField] {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			f.mistake(chosenField, text, "expected the number of an execution")
+		}
+		numbers = append(numbers, n)
+	}
+	switch {
+	case len(f.visit.wrong) > 0:
 		return nil, &problem{Status: http.StatusUnprocessableEntity, Detail: "nothing is done while a filter is wrong: correct or remove it"}
+	case len(numbers) > 0:
+		return map[string]any{actField: f.chosenAct(), "executions": numbers}, nil
 	}
 	filter.Limit, filter.FailedSteps, filter.Before, filter.After = 0, false, 0, 0
 	return map[string]any{actField: f.chosenAct(), "filter": filter}, nil

@@ -20,6 +20,8 @@ type executionTable struct {
 	Others bool
 	// Failed: some rows have a step that failed.
 	Failed bool
+	// Chosen is the form for the rows that are chosen; empty if none can be.
+	Chosen string
 }
 
 // Width is the number of its columns.
@@ -30,6 +32,9 @@ func (t executionTable) Width() int {
 		n++
 	}
 	if t.Failed {
+		n++
+	}
+	if t.Chosen != "" {
 		n++
 	}
 	return n

@@ -199,8 +199,9 @@ func TestAllExecutionsThatFiltersSelectAreRestartedTogether(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		s := newScene(t, url)
+		var failed []string
 		for _, day := range []string{"2026-11-01", "2026-11-02", "2026-11-03"} {
-			s.run("load", map[string]string{"input": "bad.csv", "day": day})
+			failed = append(failed, id(s.run("load", map[string]string{"input": "bad.csv", "day": day})))
 		}
 		done := s.run("load", nil)
 		at := "/bulk?job=load&statuses=FAILED"
@@ -216,6 +217,9 @@ func TestAllExecutionsThatFiltersSelectAreRestartedTogether(t *testing.T) {
 		require.Equal(t, group, s.submit(at, page.fieldsOf()).is(http.StatusSeeOther).header.Get("Location"))
 		s.get(group).is(http.StatusOK).clean().says("3", "restart of 3 executions")
 		s.submit(group+"/cancel", s.get(group+"/cancel").is(http.StatusOK).clean().fieldsOf()).is(http.StatusSeeOther)
+		s.get("/executions").is(http.StatusOK).says("Act on those that are chosen", `name="execution" value="`+failed[1]+`"`)
+		s.get("/bulk?execution=" + failed[0] + "&execution=" + failed[2]).is(http.StatusOK).clean().says("Act on 2 executions", "Restart 2 executions")
+		s.get("/bulk?execution=two").is(http.StatusUnprocessableEntity).clean()
 		s.get("/bulk?job=load&statuses=COMPLETED").is(http.StatusOK).clean().says("refused", id(done))
 	})
 }

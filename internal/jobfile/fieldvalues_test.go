@@ -98,8 +98,8 @@ b",7,1.5,false,31 Dec 2025,0,2026-01-01 10:00,2026-01-01 10:00,none
 			said = append(said, strings.ReplaceAll(item.Error, dir+"/", ""))
 		}
 		require.Equal(t, []string{
-			`in.csv:5: column 12: field day: "3 Janvier 2026" is not a date (expected d MMM yyyy)`,
-			`in.csv:6: column 25: field at: "2026-03-29 02:30" is not a timestamp (2026-03-29 02:30:00 does not exist in Europe/Berlin: the clock skips it)`,
+			`in.csv:5: character 12: field day: "3 Janvier 2026" is not a date (expected d MMM yyyy)`,
+			`in.csv:6: character 25: field at: "2026-03-29 02:30" is not a timestamp (2026-03-29 02:30:00 does not exist in Europe/Berlin: the clock skips it)`,
 			`in.json:3, element 3: field id: "twelve" is not an int`,
 		}, said)
 	})

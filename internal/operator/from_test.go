@@ -156,3 +156,30 @@ func TestARestartFromAStepIsRefused(t *testing.T) {
 	require.Equal(t, refusal.NotFound, refused.Reason)
 	require.Len(t, s.executions(), 1)
 }
+
+func TestADryRunOfARestartReadsOnAfterTheLastCommit(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s, ctx := newScene(t, url), t.Context()
+		s.e.Exec("create table log (step varchar(20))")
+		s.write("from.yaml", fromJob)
+		s.write("in.csv", numberedLines(6, 4))
+		failed := s.run("from.yaml", map[string]string{"input": "in.csv"})
+		require.Equal(t, core.StatusFailed, failed.Status)
+		plan := func(accept bool) *DryStep {
+			dry, err := s.s.Plan(ctx, PlanRequest{Execution: failed.ID, AcceptChanges: accept})
+			require.NoError(t, err)
+			require.Equal(t, dry.Steps[1].WouldFail(), dry.Fails)
+			return dry.Steps[1]
+		}
+		as := plan(false)
+		require.Equal(t, []any{true, 3, 1, "3"}, []any{as.Resumed, as.Read, as.Failed, string(as.Items[0].Read)[6:7]})
+
+		s.write("in.csv", numberedLines(6))
+		require.Contains(t, plan(false).Error, "in.csv changed since it was read: it shrank")
+		accepted := plan(true)
+		require.Equal(t, []any{true, 4, 0, ""}, []any{accepted.Resumed, accepted.Read, accepted.Failed, accepted.Error})
+		again := s.restart(RestartRequest{Execution: failed.ID})
+		require.Contains(t, again.Error, plan(false).Error, "the restart says so, too")
+	})
+}

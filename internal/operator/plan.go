@@ -82,6 +82,8 @@ type DryStep struct {
 	Tasks    int      `json:"tasks,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	Sampled  bool     `json:"sampled"`
+	// Resumed: the items are those after its last commit.
+	Resumed bool `json:"resumed,omitempty"`
 	// Waits is why there are no items before earlier steps have run.
 	Waits    string    `json:"waits,omitempty"`
 	Error    string    `json:"error,omitempty"`
@@ -186,7 +188,7 @@ func (s *plans) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plan a run of job %s: %w", j.Name, err)
 	}
-	d := &dryRun{n: req.Sample, params: params, uses: l.file.Uses(params), job: j, handlers: s.tasks}
+	d := &dryRun{n: req.Sample, accept: req.AcceptChanges, params: params, uses: l.file.Uses(params), job: j, handlers: s.tasks}
 	if err := d.run(confine.With(ctx, confine.New(j.Confinement)), plan); err != nil {
 		return nil, err
 	}
@@ -290,6 +292,7 @@ func (s *plans) planFile(req PlanRequest) (*jobfile.File, error) {
 }
 
 func (s *DryStep) see(got chunk.Sampled) {
+	s.Resumed = got.Resumed
 	item := DryItem{
 		Number: got.Number, Path: got.Meta.Path, Line: got.Meta.Line, Index: got.Meta.Index, Row: got.Meta.Row, Read: got.Read, Outcome: string(got.Fate),
 		Phase: string(got.Phase), Class: got.Class,

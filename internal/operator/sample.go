@@ -21,6 +21,7 @@ import (
 
 type dryRun struct {
 	n        int
+	accept   bool
 	params   core.Parameters
 	uses     []jobfile.Used
 	job      *model.Job
@@ -38,7 +39,7 @@ func (d *dryRun) run(ctx context.Context, plan *planner.Plan) error {
 		s := unsampled[e.Step]
 		if s != nil && e.Act != planner.ActSkip && e.Act != planner.ActPass && e.Act != planner.ActLimit {
 			delete(unsampled, e.Step)
-			if err := d.step(ctx, s, of); err != nil {
+			if err := d.step(ctx, s, e, of); err != nil {
 				return err
 			}
 		}
@@ -47,12 +48,13 @@ func (d *dryRun) run(ctx context.Context, plan *planner.Plan) error {
 	return nil
 }
 
-func (d *dryRun) step(ctx context.Context, s model.Step, of *DryStep) error {
+func (d *dryRun) step(ctx context.Context, s model.Step, e planner.Entry, of *DryStep) error {
 	d.describe(of)
 	run := &model.StepRun{
 		Data: model.StepContext{
-			Job:   &core.JobExecution{JobName: d.job.Name, Params: d.params, Context: core.NewExecutionContext(), Confinement: d.job.Confinement},
-			Steps: map[string]core.StepExecution{},
+			AcceptChanges: d.accept,
+			Job:           &core.JobExecution{JobName: d.job.Name, Params: d.params, Context: core.NewExecutionContext(), Confinement: d.job.Confinement},
+			Steps:         map[string]core.StepExecution{},
 		},
 	}
 	if tasks, ok := s.(submitter); ok {
@@ -79,6 +81,10 @@ func (d *dryRun) step(ctx context.Context, s model.Step, of *DryStep) error {
 	sampled, ok := s.(*chunk.Step)
 	if !ok {
 		return nil
+	}
+	if run.Step == nil && e.Act == planner.ActResume && e.Before != nil {
+		before := e.Before.Clone()
+		run.Step = &before
 	}
 	of.Sampled = true
 	err = sampled.Sample(ctx, run, d.n, func(got chunk.Sampled) error {

@@ -90,7 +90,10 @@ func DryNotes(s *operator.DryStep, all []operator.PlanEntry, database func(name 
 	if !s.Sampled {
 		return before, nil
 	}
-	if s.Action == operator.PlanResume {
+	switch {
+	case s.Resumed:
+		note("the items are the first after its last commit")
+	case s.Action == operator.PlanResume && len(s.Items) > 0:
 		note("the items are the first of its input, even if the step resumes after them")
 	}
 	return before, []string{DrySum(s)}

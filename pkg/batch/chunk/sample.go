@@ -44,16 +44,18 @@ type Sampled struct {
 	Err   error
 	// Fault locates the mistake, in characters of the item's text.
 	Fault fault.Place
+	// Resumed: the sample began after the position of the step, and not with the first item.
+	Resumed bool
 }
 
-// Sample reads the first n items and runs them through the processors, as Execute would, and writes
-// nothing: the writers are assembled but not opened, nothing is committed, and no listener is called.
+// Sample reads the first n items after the position of run.Step, which may be nil, and runs them through the
+// processors, as Execute would, and writes nothing: the writers are assembled but not opened, nothing is committed, and no listener is called.
 // see gets each outcome in order; its error ends the sample.
 //
 // The processors run in a read-only transaction of the step's database, one for each attempt at an
 // item. Retry and skip are as in the step; if the step would fail on an item, the sample continues with
 // the next one, if the reader can. The error is about assembling, opening or closing, or the end of
-// ctx. Of run only Job, Steps, Part and the observer matter.
+// ctx. Of run only Job, Steps, Part, AcceptChanges, Step and the observer matter.
 func (s *Step) Sample(ctx context.Context, run *model.StepRun, n int, see func(Sampled) error) (err error) {
 	ctx = tx.WithHoldings(ctx, nil, nil) // as the executor does: a reader may keep connections
 	own := *run
@@ -82,18 +84,37 @@ func (s *Step) Sample(ctx context.Context, run *model.StepRun, n int, see func(S
 		return fmt.Errorf("chunk step %s: %w", s.Name(), err)
 	}
 	defer func() { err = errors.Join(err, p.closeComponents(ctx)) }()
-	if err := p.open(ctx, position{}); err != nil {
+	at, err := sampledFrom(own.Step)
+	if err == nil {
+		err = at.bind(parts.Bound, own.Data.AcceptChanges)
+	}
+	if err != nil {
+		return fmt.Errorf("chunk step %s: %w", s.Name(), err)
+	}
+	m.resumed = at.Reader != nil || at.Items > 0
+	if err := p.open(ctx, at); err != nil {
 		return err
 	}
 	return m.run(ctx, n, see)
 }
 
+// sampledFrom is the beginning if a reader without a position would have to read many items again.
+func sampledFrom(step *core.StepExecution) (position, error) {
+	const most = 10_000
+	at, err := parsePosition(step.Position)
+	if at.Items > most {
+		return position{}, err
+	}
+	return at, err
+}
+
 // sample is a sample in progress, with a work of one item.
 type sample struct {
-	filler *filler
-	work   *work
-	chain  *chain            // nil means no processors
-	stages []json.RawMessage // of the current item
+	resumed bool
+	filler  *filler
+	work    *work
+	chain   *chain            // nil means no processors
+	stages  []json.RawMessage // of the current item
 }
 
 func (m *sample) run(ctx context.Context, n int, see func(Sampled) error) error {
@@ -101,7 +122,7 @@ func (m *sample) run(ctx context.Context, n int, see func(Sampled) error) error 
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		got := Sampled{Number: number}
+		got := Sampled{Number: number, Resumed: m.resumed}
 		more := m.next(ctx, &got)
 		if ctx.Err() != nil {
 			return context.Cause(ctx) // the failures that it caused say nothing about the item

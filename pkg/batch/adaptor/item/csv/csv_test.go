@@ -116,12 +116,12 @@ func TestTheReaderKeepsTheReaderContract(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"1|Ann|two\r\nlines",
-		`!:6: column 1: field id: "x" is not an int`,
+		`!:6: character 1: field id: "x" is not an int`,
 		"!:7: the record has 2 fields, not 3",
-		`!:8: column 5: extraneous or missing " in quoted-field (lazy_quotes: true accepts it as text)`,
-		`!:9: a quoted field is malformed at line 10, column 7: extraneous or missing " in quoted-field`,
+		`!:8: character 5: extraneous or missing " in quoted-field (lazy_quotes: true accepts it as text)`,
+		`!:9: a quoted field is malformed at line 10, character 7: extraneous or missing " in quoted-field`,
 		`6|Flo|a;b"c`,
-		`!:11: column 3: field name: "\xff" is not valid UTF-8 (see the key encoding)`,
+		`!:11: character 3: field name: "\xff" is not valid UTF-8 (see the key encoding)`,
 		"8|Hal|end",
 	}, outcomes(t, readerConfig{Path: file(t, "in.csv", dirty), Header: headerExact, Delimiter: ";", Comment: "#"}, itemType, nil))
 }
@@ -212,7 +212,7 @@ func TestHeaderProblemsAreOneClearLine(t *testing.T) {
 		"delimiter": {"id;name\n1;x\n", `csv: PATH: its header is one column, "id;name": if ";" separates the columns, set delimiter: ";"`},
 		"tab":       {"id\tname\n1\tx\n", `csv: PATH: its header is one column, "id\tname": if "tab" separates the columns, set delimiter: "tab"`},
 		"empty":     {"", "csv: PATH is empty: its first line must name the columns (or set header: false)"},
-		"broken":    {"id,na\"me\n", `csv: the header is unreadable: PATH:1: column 6: bare " in non-quoted-field (lazy_quotes: true accepts it as text)`},
+		"broken":    {"id,na\"me\n", `csv: the header is unreadable: PATH:1: character 6: bare " in non-quoted-field (lazy_quotes: true accepts it as text)`},
 	}
 	itemType := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})
 	for name, c := range cases {
@@ -367,11 +367,11 @@ func TestACharacterThatTheEncodingLacksIsAnInvalidItemOfItsField(t *testing.T) {
 		encoding      filestream.EncodingName
 		content, want string
 	}{
-		{"utf-16", "\xff\xfei\x00d\x00,\x00n\x00a\x00m\x00e\x00\n\x001\x00,\x00a\x00\x00\xd8b\x00\n\x002\x00,\x00\xfd\xff\n\x00", `!:2: column 3: field name: "a\xffb" is not valid utf-16 (see the key encoding)`},
-		{"", "\xfe\xff\x00i\x00d\x00,\x00n\x00a\x00m\x00e\x00\n\x001\x00,\x00a\xdc\x00\x00b\x00\n\x002\x00,\xff\xfd\x00\n", `!:2: column 3: field name: "a\xffb" is not valid utf-16 (see the key encoding)`},
-		{"windows-1252", "id,name\n1,\x81\n2,\x80\n", `!:2: column 3: field name: "\x81" is not valid windows-1252 (see the key encoding)`},
-		{"sjis", "id,name\n1,\x82\n2,\x83\x5c\n", `!:2: column 3: field name: "\xff" is not valid shift-jis (see the key encoding)`},
-		{"utf-8", "id,name\n1,\x81\n2,\uFFFD\n", `!:2: column 3: field name: "\x81" is not valid UTF-8 (see the key encoding)`},
+		{"utf-16", "\xff\xfei\x00d\x00,\x00n\x00a\x00m\x00e\x00\n\x001\x00,\x00a\x00\x00\xd8b\x00\n\x002\x00,\x00\xfd\xff\n\x00", `!:2: character 3: field name: "a\xffb" is not valid utf-16 (see the key encoding)`},
+		{"", "\xfe\xff\x00i\x00d\x00,\x00n\x00a\x00m\x00e\x00\n\x001\x00,\x00a\xdc\x00\x00b\x00\n\x002\x00,\xff\xfd\x00\n", `!:2: character 3: field name: "a\xffb" is not valid utf-16 (see the key encoding)`},
+		{"windows-1252", "id,name\n1,\x81\n2,\x80\n", `!:2: character 3: field name: "\x81" is not valid windows-1252 (see the key encoding)`},
+		{"sjis", "id,name\n1,\x82\n2,\x83\x5c\n", `!:2: character 3: field name: "\xff" is not valid shift-jis (see the key encoding)`},
+		{"utf-8", "id,name\n1,\x81\n2,\uFFFD\n", `!:2: character 3: field name: "\x81" is not valid UTF-8 (see the key encoding)`},
 	} {
 		cfg := readerConfig{Path: file(t, "in.csv", c.content), Header: headerExact, Encoding: c.encoding}
 		got := outcomes(t, cfg, itemType, nil)

@@ -20,7 +20,7 @@ func TestLinesMayEndWithACarriageReturnAlone(t *testing.T) {
 	t.Parallel()
 	itemType := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})
 	content := "id,name\r1,Ann\r\r# no record\r2,\"two\nlines\rof \"\"text\"\"\"\rx,Bob\r3,é"
-	want := []string{"1|Ann", "2|two\nlines\rof \"text\"", `!:8: column 1: field id: "x" is not an int`, "3|é"}
+	want := []string{"1|Ann", "2|two\nlines\rof \"text\"", `!:8: character 1: field id: "x" is not an int`, "3|é"}
 	for _, c := range []struct {
 		name, content string
 		encoding      filestream.EncodingName

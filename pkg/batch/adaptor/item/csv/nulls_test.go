@@ -40,10 +40,10 @@ func TestMarkersOfTheFileCountWithoutQuotesThoseOfAFieldAlways(t *testing.T) {
 	}
 	cfg := readerConfig{Path: file(t, "in.csv", content), Header: headerExact, Nulls: []string{"NA", `\N`}}
 	require.Equal(t, []string{
-		"null|null|null", "NA|NA|1", "||null", `!:5: column 7: field n: "-" is not an int`, `null|\N|2`,
+		"null|null|null", "NA|NA|1", "||null", `!:5: character 7: field n: "-" is not an int`, `null|\N|2`,
 	}, outcomes(t, cfg, schema(t, fields...), nil))
 	fields[0].Nullable = false
-	require.Equal(t, `!:2: column 1: field a: "NA" is not a string (the field is not nullable)`, outcomes(t, cfg, schema(t, fields...), nil)[0])
+	require.Equal(t, `!:2: character 1: field a: "NA" is not a string (the field is not nullable)`, outcomes(t, cfg, schema(t, fields...), nil)[0])
 	fields[0].Default = row.StringValue("none")
 	require.Equal(t, "none|null|null", outcomes(t, cfg, schema(t, fields...), nil)[0])
 	cfg.Nulls = []string{""}

@@ -44,7 +44,7 @@ func TestLinesBeforeAndAfterTheRecordsAreNotRead(t *testing.T) {
 		{"a,b\n1,2\n3,4\n#x\n", readerConfig{Header: headerExact, FooterLines: 1}, []string{"1|2", "3|4"}},
 		{"a\tb\n1\t2\n3\t4\n \t\n  \n", readerConfig{Header: headerExact, FooterLines: 1, Delimiter: "\\t"}, []string{"1|2", "3|4"}},
 		{"a b\n1 2\n3 4\nsum 6\n \t\n  \n", readerConfig{Header: headerExact, FooterLines: 1, Delimiter: "blanks"}, []string{"1|2", "3|4"}},
-		{"a,b\n1,2\nx,\"open\nsum,0\n", readerConfig{Header: headerExact, FooterLines: 1}, []string{"1|2", `!:3: column 9: extraneous or missing " in quoted-field`}},
+		{"a,b\n1,2\nx,\"open\nsum,0\n", readerConfig{Header: headerExact, FooterLines: 1}, []string{"1|2", `!:3: character 9: extraneous or missing " in quoted-field`}},
 	} {
 		for _, name := range []string{"in.csv", "in.csv.gz"} {
 			c.cfg.Path = file(t, name, c.content)
@@ -102,9 +102,9 @@ func TestAMessageNamesTheQuoteThatTheFileHas(t *testing.T) {
 	t.Parallel()
 	cfg := readerConfig{Path: file(t, "in.csv", "a'b,1\n'a'b,1\n'a"), Quote: "'", Columns: 2}
 	require.Equal(t, []string{
-		"!:1: column 2: bare ' in non-quoted-field (lazy_quotes: true accepts it as text)",
-		"!:2: column 3: extraneous or missing ' in quoted-field (lazy_quotes: true accepts it as text)",
-		"!:3: column 3: extraneous or missing ' in quoted-field",
+		"!:1: character 2: bare ' in non-quoted-field (lazy_quotes: true accepts it as text)",
+		"!:2: character 3: extraneous or missing ' in quoted-field (lazy_quotes: true accepts it as text)",
+		"!:3: character 3: extraneous or missing ' in quoted-field",
 	}, outcomes(t, cfg, nil, nil))
 }
 
@@ -138,9 +138,9 @@ func TestFieldsAreBetweenOtherCharacters(t *testing.T) {
 		{"a\tb\n\"x\t5\" pipe\n", readerConfig{Delimiter: "tab", Quote: "none"}, []string{"\"x|5\" pipe"}},
 		{"a,b\n\"say \\\"hi\\\", ok\",\"c:\\\\dir\\\\\"\n\"a\\n\"\"b\",\\N\n", readerConfig{Escape: `\`}, []string{`say "hi", ok|c:\dir\`, `a\n"b|\N`}},
 		{"a,b\n\"say \\\"hi\",2\nx\"y,3\n\"x\"y,4\n", readerConfig{}, []string{
-			`!:2: column 7: extraneous or missing " in quoted-field (if \ escapes a quote, set escape: '\')`,
-			`!:3: column 2: bare " in non-quoted-field (lazy_quotes: true accepts it as text)`,
-			`!:4: column 3: extraneous or missing " in quoted-field (lazy_quotes: true accepts it as text)`,
+			`!:2: character 7: extraneous or missing " in quoted-field (if \ escapes a quote, set escape: '\')`,
+			`!:3: character 2: bare " in non-quoted-field (lazy_quotes: true accepts it as text)`,
+			`!:4: character 3: extraneous or missing " in quoted-field (lazy_quotes: true accepts it as text)`,
 		}},
 	} {
 		c.cfg.Path, c.cfg.Header = file(t, "in.csv", c.content), headerExact

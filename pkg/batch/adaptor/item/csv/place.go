@@ -4,20 +4,27 @@ import (
 	"bytes"
 	"fmt"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/fault"
 )
 
-// place is the column in the line, in bytes from 1, and the line if an earlier quoted text has line ends.
+// place is the character in the line, and the line if an earlier quoted text has line ends.
 func (r *reader) place(column int) string {
 	before := r.in.Buffered(r.from)[:r.csv.fields[column].at]
 	lines, begin := r.csv.linesIn(before)
 	line := r.fromLines + 1 + int64(lines)
-	at := len(before) - begin + 1
+	at := utf8.RuneCount(before[begin:]) + 1
 	if line != r.line {
-		return fmt.Sprintf("line %d, column %d", line, at)
+		return fmt.Sprintf("line %d, character %d", line, at)
 	}
-	return fmt.Sprintf("column %d", at)
+	return fmt.Sprintf("character %d", at)
+}
+
+// character is the place of a malformed text in its line.
+func (r *reader) character(wrong *scanError) int {
+	text := r.in.Buffered(r.from)[skippedBytes(r, r.csv.before+wrong.line-1):]
+	return utf8.RuneCount(text[:min(wrong.column-1, len(text))]) + 1
 }
 
 // inColumn adds the place of a column of the last record, which may lack it.

@@ -124,7 +124,7 @@ func TestADelimitedTrailerThatDoesNotAgreeFailsBeforeTheLastItem(t *testing.T) {
 		{"SUM;1;7,00\r\n", "", "has no trailer SUM after 1 records", 3},
 		{"SUM;1;7,00", "SUM;1", "in.csv:12: the record has 2 fields, not 3 like others of the type SUM", 3},
 		{"SUM;2;12,45", "SUM;2;", "in.csv:9: the trailer SUM has no sum of amount in field 3: it is empty", 2},
-		{"FILE;20.11.2026", "FILE;2026", "in.csv:1: column 6: field day", 0},
+		{"FILE;20.11.2026", "FILE;2026", "in.csv:1: character 6: field day", 0},
 		{"LINE;ink;-0,05", "Line;ink;-0,05", "in.csv:9: the trailer SUM says 2 records, but the part after the header ORDER of line 2 has 1", 2},
 	} {
 		require.Contains(t, ordersFile, c.old)
@@ -143,7 +143,7 @@ func TestADelimitedDetailIsRedrivenWithItsHeaders(t *testing.T) {
 	c := r.Component().(*recordsReader)
 	require.NoError(t, c.Open(t.Context(), nil))
 	require.NoError(t, r.Fill(t.Context(), r.NewItems(1), 1))
-	require.ErrorContains(t, r.Fill(t.Context(), r.NewItems(1), 1), "in.csv:6: column 10: field amount")
+	require.ErrorContains(t, r.Fill(t.Context(), r.NewItems(1), 1), "in.csv:6: character 10: field amount")
 	raw := c.RawText()
 	require.NoError(t, c.Close(t.Context()))
 	require.Equal(t, "LINE;ink;-0,0x", raw.Text)

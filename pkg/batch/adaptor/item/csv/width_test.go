@@ -24,7 +24,7 @@ func TestWithoutHeaderAllRecordsAreAsWideAsTheFirst(t *testing.T) {
 	t.Parallel()
 	cfg := readerConfig{Path: file(t, "in.csv", "5,\"x\ny,z\nA,B\n1,Smith,Paris\n2,Doe, John,Rome\n3,Roe,Oslo,,\n4,Poe,Kiel\n")}
 	want := []string{
-		`!:1: a quoted field is malformed at line 7, column 12: extraneous or missing " in quoted-field`, "!:2: the record has 2 fields, at least 3 are needed", "!:3: the record has 2 fields, at least 3 are needed",
+		`!:1: a quoted field is malformed at line 7, character 12: extraneous or missing " in quoted-field`, "!:2: the record has 2 fields, at least 3 are needed", "!:3: the record has 2 fields, at least 3 are needed",
 		"1|Smith|Paris", "!:5: the record has 4 fields, not 3" + otherWidth, "!:6: the record has 5 fields, not 3" + otherWidth, "4|Poe|Kiel",
 	}
 	require.Equal(t, want, outcomes(t, cfg, people(t), nil))

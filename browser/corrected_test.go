@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -87,5 +88,32 @@ func TestARunIsStoppedAndResumedFromItsPage(t *testing.T) {
 		b.click("main", "restart it")
 		require.EqualValues(t, http.StatusOK, b.button("Restart execution 1"))
 		b.await(`document.querySelector("h1").innerText === "Execution 2 of job gate completed"`)
+	})
+}
+
+func TestAFormWhoseReplyIsLostIsDoneOnce(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, dbURL string) {
+		t.Parallel()
+		s, server := acting(t, dbURL, paymentsFiles())
+		s.does(1, "run", "jobs/payments.yaml")
+		p := newPlain(t, server)
+		p.signsIn("/executions/1/restart")
+		to, form := p.form("Restart execution 1")
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.at+to, strings.NewReader(form.Encode()))
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		for _, c := range p.client.Jar.Cookies(r.URL) {
+			r.AddCookie(c)
+		}
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", r.URL.Host)
+		require.NoError(t, err)
+		require.NoError(t, r.Write(conn))
+		require.NoError(t, conn.Close())
+		p.presses("Restart execution 1")
+		require.Equal(t, "/executions/2", p.at)
+		p.sees("Execution 2 of job payments failed")
+		status, _ := server.get("/executions/3", p.client)
+		require.Equal(t, http.StatusNotFound, status)
 	})
 }

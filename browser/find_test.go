@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 const copiesJob = `job: copies
@@ -52,10 +53,23 @@ func (s *scene) manyCopies() {
 		"insert into surfin_step_execution (job_execution_id, job_name, name, ordinal, element, status, exit_code, error_text, owner, epoch, started_at, ended_at) " + series +
 			" select n + 2, t.job_name, t.name, t.ordinal, t.element, t.status, t.exit_code, t.error_text, t.owner, t.epoch, t.started_at, t.ended_at" +
 			" from s, surfin_step_execution t where t.job_execution_id = 2 and n " + fmt.Sprintf("%% %d = 0", everyFailed),
+		s.keysOfFailed(),
 		"analyze",
 	} {
 		s.does(0, "sql", "--write", statement)
 	}
+}
+
+// keysOfFailed gives the instances of the failed copies their keys, so that they can be restarted.
+func (s *scene) keysOfFailed() string {
+	var cases, ids strings.Builder
+	for id := everyFailed + 2; id <= manyExecutions; id += everyFailed {
+		params, err := core.NewParameters(core.Parameter{Name: "night", Type: core.TypeInt, Value: int64(id), Identifying: true}, core.Parameter{Name: "site", Type: core.TypeString, Value: "north-7", Identifying: true})
+		require.NoError(s.t, err)
+		fmt.Fprintf(&cases, " when %d then '%s'", id, params.Key())
+		fmt.Fprintf(&ids, ", %d", id)
+	}
+	return "update surfin_job_instance set instance_key = case id" + cases.String() + " end where id in (0" + ids.String() + ")"
 }
 
 func TestFailedExecutionsAmongManyAreFoundByTextAndByParameter(t *testing.T) {

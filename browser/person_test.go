@@ -183,8 +183,14 @@ func (p *plain) fills(field, text string) { p.values.Set(field, text) }
 
 func (p *plain) ticks(field string) { p.values.Set(field, "true") }
 
-// presses sends the values of the form with the button, and what was typed in place of its own.
 func (p *plain) presses(button string) {
+	p.t.Helper()
+	to, values := p.form(button)
+	p.ask(http.MethodPost, to, values)
+}
+
+// form has the values of the form with the button, and what was typed in place of its own; and its address.
+func (p *plain) form(button string) (to string, values url.Values) {
 	p.t.Helper()
 	for form := range p.page.Descendants() {
 		if form.Data != "form" || attribute(form, "method") != "post" {
@@ -199,21 +205,20 @@ func (p *plain) presses(button string) {
 		if pressed == nil {
 			continue
 		}
-		values := formValues(form)
+		values = formValues(form)
 		for name, typed := range p.values {
 			values[name] = typed
 		}
 		if name := attribute(pressed, "name"); name != "" {
 			values.Set(name, attribute(pressed, "value"))
 		}
-		to := attribute(form, "action")
-		if to == "" {
+		if to = attribute(form, "action"); to == "" {
 			to = p.at
 		}
-		p.ask(http.MethodPost, to, values)
-		return
+		return to, values
 	}
 	p.t.Fatalf("no button %q at %s:\n%s", button, p.at, textOf(p.page))
+	return "", nil
 }
 
 func (p *plain) sees(texts ...string) {

@@ -58,6 +58,10 @@ func (s *scene) manyCopies() {
 	} {
 		s.does(0, "sql", "--write", statement)
 	}
+	if isPostgres(s.url) {
+		s.does(0, "sql", "--write", fmt.Sprintf("alter table surfin_job_execution alter id restart with %d", manyExecutions+1))
+		s.does(0, "sql", "--write", "alter table surfin_step_execution alter id restart with 1000")
+	}
 }
 
 // keysOfFailed gives the instances of the failed copies their keys, so that they can be restarted.
@@ -135,7 +139,7 @@ func (s *scene) restartsAll(b *tab) {
 	b.do(stays())
 	s.write("jobs/repaired", "")
 	worker := s.worker()
-	for deadline := time.Now().Add(2 * time.Minute); !evaluate[bool](b, says("298 SUCCESS", "2 FAILED")); time.Sleep(poll) {
+	for deadline := time.Now().Add(2 * time.Minute); !evaluate[bool](b, says("SUCCEEDED 298", "FAILED 2", "execution 669: the last execution was abandoned")); time.Sleep(poll) {
 		require.True(s.t, time.Now().Before(deadline), "%s\n%s", b.text("main"), worker.out.String())
 	}
 	require.True(s.t, evaluate[bool](b, `document.stays === true`), "the page was loaded again")

@@ -129,7 +129,7 @@ type plain struct {
 	client *http.Client
 	at     string
 	page   *html.Node
-	values url.Values // what was typed
+	values url.Values // typed
 }
 
 func newPlain(t testing.TB, server *served) *plain {
@@ -189,7 +189,7 @@ func (p *plain) presses(button string) {
 	p.ask(http.MethodPost, to, values)
 }
 
-// form has the values of the form with the button, and what was typed in place of its own; and its address.
+// form has the values of the form with the button, and the typed values in place of its own; and its address.
 func (p *plain) form(button string) (to string, values url.Values) {
 	p.t.Helper()
 	for form := range p.page.Descendants() {

@@ -29,11 +29,11 @@ func hintOf(v *visit, a operator.Action) command {
 	return command{h.Label, v.masked(h.Text), targetOf(v, a)}
 }
 
-func (v *visit) mayAct() bool { return v.Operations != nil && v.caller.Role == settings.Operator }
+func mayAct(v *visit) bool { return v.Operations != nil && v.caller.Role == settings.Operator }
 
 // actingOn are links to forms for those who may act: texts, each with its path.
 func actingOn(v *visit, pairs ...string) []link {
-	if !v.mayAct() {
+	if !mayAct(v) {
 		return nil
 	}
 	var list []link
@@ -50,7 +50,7 @@ func targetOf(v *visit, a operator.Action) target {
 	if to := pageOf(v, a); to != "" {
 		return target{Href: to}
 	}
-	if !v.mayAct() {
+	if !mayAct(v) {
 		return target{}
 	}
 	to := formOf(v, a)

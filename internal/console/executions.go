@@ -50,7 +50,7 @@ func (v ofList) executions() (*page, error) {
 	for _, s := range core.Statuses() {
 		view.Statuses = append(view.Statuses, choice{string(s), v.with("statuses", string(s), "running", "", "before", ""), slices.Contains(req.Statuses, s)})
 	}
-	if len(view.List.Rows) > 0 && v.mayAct() {
+	if len(view.List.Rows) > 0 && mayAct(v.visit) {
 		view.List.Chosen = v.Base + "/bulk"
 	}
 	view.keys(v, req, found)

@@ -54,6 +54,12 @@ func (v ofWork) groups() (*page, error) {
 	return &page{Title: "Groups", Heading: "Groups of tasks, newest first", Body: view}, nil
 }
 
+// groupView is a group with the newest tasks that failed.
+type groupView struct {
+	groupLine
+	Failed []taskLine
+}
+
 func (v ofWork) groupLine(g *task.Group) groupLine {
 	of := v.groupLink(g.ID)
 	l := groupLine{
@@ -86,12 +92,20 @@ func (v ofWork) group() (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := v.groupLine(g)
-	cancel := "Cancel it"
-	if g.IsOver() {
-		cancel = ""
+	const most = 20
+	failed, err := v.Tasks.Tasks(v.r.Context(), task.Filter{Group: g.ID, State: task.Failed, Limit: most})
+	if err != nil {
+		return nil, err
 	}
-	return &page{Title: "Group " + view.Text + ": " + string(g.State), Heading: "Group " + view.Text + " is " + string(g.State), Body: view, Acts: actingOn(v.visit, cancel, "/groups/"+view.Text+"/cancel")}, nil
+	view := groupView{groupLine: v.groupLine(g)}
+	for i := range failed {
+		view.Failed = append(view.Failed, v.taskLine(&failed[i], ""))
+	}
+	p := &page{Title: "Group " + view.Text + ": " + string(g.State), Heading: "Group " + view.Text + " is " + string(g.State), Body: view}
+	if !g.IsOver() {
+		p.Live, p.Acts = "task", actingOn(v.visit, "Cancel it", "/groups/"+view.Text+"/cancel")
+	}
+	return p, nil
 }
 
 type eventsView struct {

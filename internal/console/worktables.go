@@ -237,13 +237,13 @@ func (v ofWork) task() (*page, error) {
 		view.Decisions = append(view.Decisions, l)
 	}
 	text := "Task " + view.Text
-	do, verb := "/cancel", "Cancel it"
+	do, verb, live := "/cancel", "Cancel it", "task:"+view.Text
 	if t.State.IsOver() {
-		do, verb = "/rerun", "Run it again"
+		do, verb, live = "/rerun", "Run it again", ""
 	}
 	return &page{
 		Title: text + ": " + string(t.State), Heading: text + " of type " + view.Type + ": " + strings.ToLower(strings.ReplaceAll(string(t.State), "_", " ")), Body: view,
-		Acts: actingOn(v.visit, verb, "/tasks/"+view.Text+do),
+		Acts: actingOn(v.visit, verb, "/tasks/"+view.Text+do), Live: live,
 	}, nil
 }
 

@@ -1,6 +1,7 @@
 package chunk
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -79,19 +80,15 @@ func (s *Step) Sample(ctx context.Context, run *model.StepRun, n int, see func(S
 	if err := p.filler.addStates(parts.Processors); err != nil {
 		return fmt.Errorf("chunk step %s: %w", s.Name(), err)
 	}
-	m := &sample{filler: p.filler, work: p.work}
+	at, wrong := sampledFrom(own.Step)
+	m := &sample{resumed: at.Reader != nil || at.Items > 0, filler: p.filler, work: p.work}
 	if m.chain, err = m.newChain(parts.Processors); err != nil {
 		return fmt.Errorf("chunk step %s: %w", s.Name(), err)
 	}
 	defer func() { err = errors.Join(err, p.closeComponents(ctx)) }()
-	at, err := sampledFrom(own.Step)
-	if err == nil {
-		err = at.bind(parts.Bound, own.Data.AcceptChanges)
-	}
-	if err != nil {
+	if err = cmp.Or(wrong, at.bind(parts.Bound, own.Data.AcceptChanges)); err != nil {
 		return fmt.Errorf("chunk step %s: %w", s.Name(), err)
 	}
-	m.resumed = at.Reader != nil || at.Items > 0
 	if err := p.open(ctx, at); err != nil {
 		return err
 	}
@@ -101,11 +98,10 @@ func (s *Step) Sample(ctx context.Context, run *model.StepRun, n int, see func(S
 // sampledFrom is the beginning if a reader without a position would have to read many items again.
 func sampledFrom(step *core.StepExecution) (position, error) {
 	const most = 10_000
-	at, err := parsePosition(step.Position)
-	if at.Items > most {
-		return position{}, err
+	if at, err := parsePosition(step.Position); at.Items <= most {
+		return at, err
 	}
-	return at, err
+	return position{}, nil
 }
 
 // sample is a sample in progress, with a work of one item.

@@ -21,8 +21,8 @@ func (r *reader) place(column int) string {
 	return fmt.Sprintf("character %d", at)
 }
 
-// character is the place of a malformed text in its line.
-func (r *reader) character(wrong *scanError) int {
+// characterOf is the place of a malformed text in its line.
+func characterOf(r *reader, wrong *scanError) int {
 	text := r.in.Buffered(r.from)[skippedBytes(r, r.csv.before+wrong.line-1):]
 	return utf8.RuneCount(text[:min(wrong.column-1, len(text))]) + 1
 }

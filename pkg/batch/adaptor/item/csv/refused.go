@@ -21,12 +21,12 @@ func (r *reader) refused(ctx context.Context, length int64, err error) (string, 
 	case wrong != nil:
 		first := r.lines + int64(r.csv.before) + 1
 		if wrong.line > 1 {
-			err := fmt.Errorf("a quoted field is malformed at line %d, character %d: %w%s", first+int64(wrong.line)-1, r.character(wrong), wrong.err, wrong.hintBelow())
+			err := fmt.Errorf("a quoted field is malformed at line %d, character %d: %w%s", first+int64(wrong.line)-1, characterOf(r, wrong), wrong.err, wrong.hintBelow())
 			return "", r.giveUpLine(ctx, first, malformed(r, int(length), err))
 		}
 		r.line, r.lines = first, first
 		r.consumed(r.next + length)
-		return "", r.invalid(malformed(r, wrong.column, fmt.Errorf("character %d: %w%s", r.character(wrong), wrong.err, wrong.hint)))
+		return "", r.invalid(malformed(r, wrong.column, fmt.Errorf("character %d: %w%s", characterOf(r, wrong), wrong.err, wrong.hint)))
 	case errors.Is(err, io.EOF):
 		return "", err
 	}

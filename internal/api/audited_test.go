@@ -66,6 +66,7 @@ func TestEveryActOfTheAPIIsAudited(t *testing.T) {
 		add("/v1/executions/{execution}/stop", ports.VerbStop, at("/v1/executions/%d/stop", held), reason)
 		add("/v1/executions/{execution}/abandon", ports.VerbAbandon, "", reason)
 		add("/v1/bulk", ports.VerbSubmit, "/v1/bulk", map[string]any{"act": "restart", "executions": []any{broken}, "expect": 1})
+		add("/v1/jobs/{job}/backfill", ports.VerbSubmit, "/v1/jobs/load/backfill", map[string]any{"param": "day", "from": "2026-12-01", "to": "2026-12-02"})
 		add("/v1/recover", ports.VerbRecover, "/v1/recover", nil)
 		add("/v1/groups", ports.VerbSubmit, "/v1/groups", work)
 		add("/v1/tasks", ports.VerbSubmit, "/v1/tasks", map[string]any{"type": "http_request", "payload": map[string]any{"url": "http://127.0.0.1:1/"}})
@@ -95,7 +96,7 @@ func TestEveryActOfTheAPIIsAudited(t *testing.T) {
 		for _, path := range []string{
 			"/v1/jobs/{job}/plan", "/v1/executions/{execution}/plan", "/v1/executions/{execution}/redrive/plan", "/v1/jobs/{job}/run", "/v1/executions/{execution}/restart", "/v1/executions/{execution}/redrive",
 			"/v1/executions/{execution}/abandon", "/v1/groups", "/v1/tasks", "/v1/tasks/{task}/cancel", "/v1/tasks/{task}/rerun", "/v1/groups/{group}/cancel",
-			"/v1/bulk", "/v1/events/{event}/offer", "/v1/settings/{name}", "/v1/definitions/{job}/disable", "/v1/definitions/{job}/enable", "/v1/executions/{execution}/stop", "/v1/recover",
+			"/v1/bulk", "/v1/jobs/{job}/backfill", "/v1/events/{event}/offer", "/v1/settings/{name}", "/v1/definitions/{job}/disable", "/v1/definitions/{job}/enable", "/v1/executions/{execution}/stop", "/v1/recover",
 		} {
 			act := acts[path]
 			delete(acts, path)

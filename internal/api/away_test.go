@@ -28,7 +28,8 @@ func (s *server) everyOperation(execution core.JobExecutionID) (map[string]*repl
 	require.NoError(s.t, err)
 	bodies := map[string]string{
 		"/v1/tasks": `{"type": "http_request", "delay": "1h"}`, "/v1/groups": `{"tasks": [{"type": "http_request", "delay": "1h"}]}`,
-		"/v1/bulk": fmt.Sprintf(`{"act": "stop", "executions": [%d]}`, execution), "/v1/settings/{name}": `{"value": "1"}`,
+		"/v1/jobs/{job}/backfill": `{"param": "day", "from": "2026-11-01", "to": "2026-11-02"}`,
+		"/v1/bulk":                fmt.Sprintf(`{"act": "stop", "executions": [%d]}`, execution), "/v1/settings/{name}": `{"value": "1"}`,
 	}
 	var mu sync.Mutex
 	var calls sync.WaitGroup

@@ -51,6 +51,12 @@ type (
 		Param string `query:"param" maxLength:"200" doc:"An identifying parameter of type date; by default the first one"`
 		Month string `query:"month" maxLength:"7" doc:"YYYY-MM; by default the month of the newest execution"`
 	}
+	daysInput struct {
+		JobPath
+		Param string `query:"param" maxLength:"200" doc:"An identifying parameter of type date or int; by default the first one"`
+		From  string `query:"from" maxLength:"50" doc:"First value, such as 2026-11-01; without a range, the month of the newest execution"`
+		To    string `query:"to" maxLength:"50" doc:"Last value; at most 1,000 values are between them"`
+	}
 	jobList struct {
 		Jobs []catalog.JobDescription `json:"jobs"`
 	}
@@ -60,6 +66,15 @@ type (
 )
 
 func (a *api) addJobs(h huma.API) {
+	calendar := func(ctx context.Context, req operator.CalendarRequest) (*output[operator.JobCalendar], error) {
+		return answer(a, ctx, func() (*operator.JobCalendar, error) {
+			file, err := a.Jobs.File(req.Job)
+			if err == nil { // else the history has its parameters
+				req.File = file
+			}
+			return a.Service.Calendar(ctx, req)
+		})
+	}
 	huma.Register(h, get(h, "list-jobs", "/v1/jobs", "The jobs that can be run", "Each with its parameters, steps and incrementer."),
 		func(context.Context, *struct{}) (*output[jobList], error) {
 			return &output[jobList]{jobList{a.Jobs.Jobs()}}, nil
@@ -88,13 +103,12 @@ func (a *api) addJobs(h huma.API) {
 	huma.Register(h, get(h, "job-calendar", "/v1/jobs/{job}/calendar", "The instances of a job by a date",
 		"For each day of a month the state of the instance with this date: by an identifying parameter of type date."),
 		func(ctx context.Context, in *calendarInput) (*output[operator.JobCalendar], error) {
-			return answer(a, ctx, func() (*operator.JobCalendar, error) {
-				file, err := a.Jobs.File(in.Job)
-				if err != nil {
-					file = nil // the history has its parameters
-				}
-				return a.Service.Calendar(ctx, operator.CalendarRequest{Job: in.Job, File: file, Param: in.Param, Month: in.Month})
-			})
+			return calendar(ctx, operator.CalendarRequest{Job: in.Job, Param: in.Param, Month: in.Month})
+		})
+	huma.Register(h, get(h, "job-days", "/v1/jobs/{job}/days", "The instances of a job by a range of values",
+		"For each date or number the state of the instance with it, and the values that never ran."),
+		func(ctx context.Context, in *daysInput) (*output[operator.JobCalendar], error) {
+			return calendar(ctx, operator.CalendarRequest{Job: in.Job, Param: in.Param, From: in.From, To: in.To})
 		})
 	huma.Register(h, post(h, "run-job", "/v1/jobs/{job}/run", "Run a job",
 		"Starts an execution and returns its number at once; the server runs it. The parameters identify the instance: a failed or stopped one resumes where it was, a complete one is refused."),
@@ -103,6 +117,7 @@ func (a *api) addJobs(h huma.API) {
 				return a.run(ctx, in, key)
 			})
 		})
+	addBackfill(a, h)
 	huma.Register(h, post(h, "plan-job", "/v1/jobs/{job}/plan", "Preview a run",
 		"A dry run: reads the first items of each chunk step with the real readers and processors, and writes nothing."),
 		func(ctx context.Context, in *planInput) (*output[operator.DryRun], error) {

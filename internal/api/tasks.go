@@ -235,7 +235,7 @@ func (a *api) submit(ctx context.Context, req runtime.SubmitRequest, key ports.R
 	sub := req.Submission()
 	for i := range sub.Tasks {
 		if operator.IsAct(sub.Tasks[i].Payload) && sub.Tasks[i].TypeOr(sub.Type) == task.TypeJob {
-			return nil, &operator.RequestError{Field: fmt.Sprintf("body.tasks[%d].payload", i), Reason: "it acts on an execution: use POST /v1/bulk, which asks whether this server offers its job"}
+			return nil, &operator.RequestError{Field: fmt.Sprintf("body.tasks[%d].payload", i), Reason: "it is of a bulk or a back-fill: use POST /v1/bulk or /v1/jobs/{job}/backfill, which ask whether this server offers its job"}
 		}
 	}
 	return a.submitAs(ctx, sub, key)

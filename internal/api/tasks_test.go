@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 func TestTasksAreSubmittedAndOperatedOverHTTP(t *testing.T) {
@@ -65,5 +66,38 @@ func TestTasksAreSubmittedAndOperatedOverHTTP(t *testing.T) {
 		s.call("POST", fmt.Sprintf("/v1/groups/%v/cancel", id), nil).is(200).says(`"applied":true`)
 		s.call("POST", fmt.Sprintf("/v1/groups/%v/cancel", id), nil).is(200).says(`"applied":false`)
 		s.call("POST", "/v1/tasks/99/cancel", nil).is(404).says(`"reason":"not_found"`)
+	})
+}
+
+// Rules OP13 and OP17.
+func TestARangeOfDaysIsShownAndBackFilledOverHTTP(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
+		s := newScene(t, url).serve()
+		const at = "/v1/jobs/nightly/backfill"
+		all := `{"param": "day", "from": "2026-11-20", "to": "2026-11-23"`
+		s.call("POST", at, all+`}`).is(404).says(`"reason":"no_such_job"`, "workers do not know job nightly")
+		s.over(s.call("POST", "/v1/jobs/nightly/run", nil).acted(true), core.StatusCompleted)
+		s.call("GET", "/v1/jobs/nightly/days?from=2026-11-21&to=2026-11-22", nil).is(200).
+			says(`"param":"day"`, `"missing":["2026-11-21"]`, `{"value":"2026-11-22","instances":1,"status":"COMPLETED"`)
+		s.call("GET", "/v1/jobs/hold/days?param=n&from=8&to=11", nil).is(200).says(`"missing":["8","9","10","11"]`)
+		s.call("GET", "/v1/jobs/nightly/days?from=2026-11-21", nil).is(422)
+		s.call("GET", "/v1/jobs/nightly/days?from=2026-11-21&to=x", nil).is(422).says(`"location":"to"`)
+
+		s.call("POST", at, all+`, "dry_run": true}`).is(200).says(`"selected":3`, `{"value":"2026-11-22","effect":"left_out","execution":1,"status":"COMPLETED"}`)
+		s.call("POST", at, all+`, "dry_run": true, "only": "failed"}`).is(200).says(`"selected":0`)
+		s.call("POST", at, all+`, "only": "failed"}`).is(404)
+		s.call("POST", at, all+`, "only": "odd"}`).is(422)
+		s.call("POST", at, all+`, "params": {"day": []}}`).is(422).says("body.params.day")
+		s.call("POST", at, all+`, "expect": 4}`).is(409).says(`"reason":"moved"`)
+		s.call("POST", at, `{"param": "night", "from": "2026-11-20", "to": "2026-11-23"}`).is(422).says(`"reason":"parameters"`)
+		s.as(viewerToken, "POST", at, all+`}`).is(403)
+		first := s.call("POST", at, all+`, "expect": 3, "parallel": 2, "reason": "late files"}`, keyHeader, "k").is(200).says(`"selected":3`)
+		require.Equal(t, first.text, s.call("POST", at, all+`, "expect": 3, "parallel": 2, "reason": "late files"}`, keyHeader, "k").is(200).text)
+		s.call("GET", "/v1/groups/1", nil).is(200).says(`"total":3`, `"parallel":2`, `"WAITING":1`)
+		s.call("GET", "/v1/groups/2", nil).is(404)
+		s.call("GET", "/v1/tasks?state=WAITING", nil).is(200).says("at most 2 are begun at once", `"backfill":"day"`)
+		s.call("POST", "/v1/tasks", `{"type": "job", "payload": {"job": "nightly", "backfill": "day", "params": {"day": "2026-11-25"}}}`).is(422).says("/v1/jobs/{job}/backfill")
 	})
 }

@@ -17,7 +17,8 @@ import (
 )
 
 func (c runCommands) backfillCommand() *cobra.Command {
-	var req operator.BackfillRequest
+	var o backfillFlags
+	req := &o.request.BackfillRequest
 	cmd := &cobra.Command{
 		Use:   "backfill FILE NAME=FIRST..LAST [NAME=VALUE ...]",
 		Short: "Run the instances of a range of days or numbers",
@@ -29,21 +30,50 @@ until all of them are complete.
 All parameters are checked before the first launch. If an instance fails, the others
 still run, and the exit code is 1. Instances that exclude each other (exclusive) wait for
 each other, and at most --wait for an execution of another process. An interrupt stops
-the running instances and starts no others.`,
-		Example: "  " + c.env.app.Name + " backfill jobs/nightly.yaml date=2026-11-01..2026-11-20 --parallel 4",
-		Args:    c.fileAndParameters,
+the running instances and starts no others.
+
+--as-tasks submits a task for each instance that is not complete, up to 1,000: workers
+run them, at most --parallel at once on all of them. The tasks are a group: "tasks list
+--group" shows the result of each, and "tasks cancel --group" ends the rest. Workers must
+know the job: it is registered, or its file is in the history. --dry-run shows the effect
+on each value.`,
+		Example: "  " + c.env.app.Name + " backfill jobs/nightly.yaml date=2026-11-01..2026-11-20 --parallel 4\n" +
+			"  " + c.env.app.Name + " backfill jobs/nightly.yaml date=2026-11-01..2026-11-20 --as-tasks --only missing --dry-run",
+		Args: c.fileAndParameters,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.backfill(cmd.Context(), req, args)
+			return c.backfill(cmd.Context(), o, args)
 		},
 	}
 	cmd.Flags().IntVar(&req.Parallel, "parallel", 1, "run `N` instances at once")
 	cmd.Flags().DurationVar(&req.Wait, "wait", operator.DefaultKeyWait, "wait at most this `DURATION` for an execution of another process that excludes this job")
 	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "resume instances although changes of the job file, or of an input file, affect committed work")
+	cmd.Flags().BoolVar(&o.asTasks, "as-tasks", false, "let workers run the instances, each as a task")
+	cmd.Flags().StringVar(&o.request.Only, "only", operator.OnlyAll, "with --as-tasks, `WHICH` instances run: missing, failed or all")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "with --as-tasks, only show the effect on each value")
+	cmd.Flags().IntVar(&o.request.Expect, "expect", 0, "with --as-tasks, do nothing unless `N` instances would run")
+	completeFlag(cmd, "only", operator.OnlyMissing, operator.OnlyFailed, operator.OnlyAll)
+	addReasonFlag(c.env, cmd)
 	c.env.addFormatFlag(cmd)
 	return cmd
 }
 
-func (c runCommands) backfill(ctx context.Context, req operator.BackfillRequest, args []string) (err error) {
+type backfillFlags struct {
+	request         operator.BackfillTasksRequest
+	asTasks, dryRun bool
+}
+
+func (o *backfillFlags) check() error {
+	if !o.asTasks && (o.dryRun || o.request.Expect != 0 || o.request.Only != operator.OnlyAll) {
+		return usagef("--dry-run, --expect and --only need --as-tasks")
+	}
+	return nil
+}
+
+func (c runCommands) backfill(ctx context.Context, o backfillFlags, args []string) (err error) {
+	req := o.request.BackfillRequest
+	if err := o.check(); err != nil {
+		return err
+	}
 	if req.Parallel < 1 {
 		return usagef("--parallel %d: at least 1 is needed", req.Parallel)
 	}
@@ -56,6 +86,10 @@ func (c runCommands) backfill(ctx context.Context, req operator.BackfillRequest,
 	}
 	if req.Checked, err = c.env.loadJobFile(req.File); err != nil {
 		return err
+	}
+	if o.asTasks {
+		o.request.BackfillRequest = req
+		return c.backfillTasks(ctx, o)
 	}
 	if err := readSecrets(req.Checked.Parameters(), req.Params); err != nil {
 		return err
@@ -76,6 +110,38 @@ func (c runCommands) backfill(ctx context.Context, req operator.BackfillRequest,
 		}
 		return errors.Join(c.printBackfill(req.Param, all.Runs), c.backfillEnd(all, err))
 	})
+}
+
+func (c runCommands) backfillTasks(ctx context.Context, o backfillFlags) error {
+	if err := c.env.configure(); err != nil {
+		return err
+	}
+	return c.env.withSession(ctx, nil, func(s *Session) error {
+		if o.dryRun {
+			plan, err := s.Service.PlanBackfill(ctx, o.request)
+			if err != nil {
+				return c.env.refusal(wrongFlag(err))
+			}
+			return c.printBackfillPlan(plan)
+		}
+		sub, err := s.Service.BackfillTasks(ctx, o.request)
+		if err != nil {
+			return c.env.refusal(wrongFlag(err))
+		}
+		return taskCommands(c).submitActs(ctx, s, sub)
+	})
+}
+
+func (c runCommands) printBackfillPlan(plan *operator.BackfillPlan) error {
+	if c.env.format == formatJSON {
+		return c.env.printJSON(plan)
+	}
+	rows := make([][]string, 0, len(plan.Items))
+	for i := range plan.Items {
+		rows = append(rows, []string{plan.Items[i].Value, wording.BackfillEffect(&plan.Items[i])})
+	}
+	return c.env.print(renderTable([]column{{title: plan.Param}, {title: "effect"}}, rows) +
+		fmt.Sprintf("%s, %d to run\n", humanize.Plural(len(rows), "value"), plan.Selected))
 }
 
 func rangeParameters(req *operator.BackfillRequest, words []string) error {

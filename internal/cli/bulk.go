@@ -10,6 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 type bulkFlags struct {
@@ -76,13 +77,17 @@ func (c operateCommands) bulk(ctx context.Context, b *bulkFlags) error {
 		if err != nil {
 			return c.bulkRefused(err)
 		}
-		if warning, err := s.Tasks.NoWorker(ctx); err != nil {
-			return err
-		} else if warning != "" {
-			c.env.log.WarnContext(ctx, warning)
-		}
-		return taskCommands(c).submitted(ctx, s.Tasks, sub, 0)
+		return taskCommands(c).submitActs(ctx, s, sub)
 	})
+}
+
+func (c taskCommands) submitActs(ctx context.Context, s *Session, sub task.Submission) error {
+	if warning, err := s.Tasks.NoWorker(ctx); err != nil {
+		return err
+	} else if warning != "" {
+		c.env.log.WarnContext(ctx, warning)
+	}
+	return c.submitted(ctx, s.Tasks, sub, 0)
 }
 
 func (c operateCommands) bulkRefused(err error) error { return c.env.refusal(wrongFlag(err)) }

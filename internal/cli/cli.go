@@ -82,7 +82,7 @@ func commands(env *environment) []*cobra.Command {
 	return []*cobra.Command{
 		dryRun.runDryRun(run.runCommand()), run.nextCommand(), run.backfillCommand(), dryRun.restartDryRun(run.restartCommand()),
 		operate.stopCommand(), operate.abandonCommand(), operate.bulkCommand(), operate.recoverCommand(), operate.purgeCommand(),
-		show.listCommand(), show.showCommand(), show.explainCommand(), times.partsCommand(), times.timelineCommand(), show.compareCommand(), show.reportCommand(),
+		show.listCommand(), show.showCommand(), show.explainCommand(), times.partsCommand(), times.timelineCommand(), show.compareCommand(), show.reportCommand(), show.daysCommand(),
 		overviewCommands{env}.overviewCommand(), overviewCommands{env}.summaryCommand(), logCommands{env}.command(), show.topCommand(), show.auditCommand(), skipsCommands{env}.skipsCommand(),
 		definitions.registerCommand(), definitions.unregisterCommand(), definitions.definitionsCommand(), definitions.schedulesCommand(),
 		tasks.tasksCommand(), tasks.eventsCommand(), tasks.settingsCommand(),

@@ -83,6 +83,7 @@ func acts() []act {
 		{route{pattern: "/executions/{execution}/stop", section: "executions", name: "act"}, (*form).stop, (*form).sendStop, toExecution},
 		{route{pattern: "/executions/{execution}/abandon", section: "executions", name: "act"}, (*form).abandon, (*form).sendAbandon, toExecution},
 		{route{pattern: "/jobs/{job}/run", section: "jobs", name: "run"}, asRun(ofRun.run), asRun(ofRun.sendRun), toExecution},
+		{route{pattern: "/jobs/{job}/backfill", section: "jobs", name: "backfill"}, asRun(ofRun.backfill), asRun(ofRun.sendBackfill), toGroup},
 		{route{pattern: "/bulk", section: "executions", name: "bulk"}, asMany(ofMany.bulk), asMany(ofMany.sendBulk), toGroup},
 		{route{pattern: "/settings/{name}", section: "settings", name: "act"}, asWork(ofWorkAct.setting), asWork(ofWorkAct.sendSetting), toSubject},
 	}

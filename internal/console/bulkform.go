@@ -1,7 +1,6 @@
 package console
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -135,7 +134,7 @@ func (f ofMany) bulk() (*page, error) {
 
 func (view *bulkView) plan(f ofMany, plan *bulkPlan) {
 	view.Selected, view.Expect, view.Typed = plan.Selected, strconv.Itoa(plan.Selected), plan.Selected > typedFrom
-	view.Confirm = inputView{parameterLine: parameterLine{Name: "How many executions?", Type: "type " + view.Expect}, Field: confirmField, Value: f.values.Get(confirmField), Input: "text", Wrong: f.wrong(confirmField)}
+	view.Confirm = f.confirmation("executions", view.Expect)
 	for _, item := range plan.Plan.Items {
 		l := bulkLine{Execution: f.executionLink(item.Execution), Job: clip(item.JobName, shortText), Status: status(item.Status)}
 		var does []string
@@ -159,8 +158,8 @@ func (f ofMany) sendBulk() (operation, error) {
 	if err != nil || expected < 1 || f.values.Get(plannedField) != f.chosenAct() {
 		return operation{}, errShowAgain
 	}
-	if typed := strings.NewReplacer(",", "", " ", "").Replace(f.values.Get(confirmField)); expected > typedFrom && typed != strconv.Itoa(expected) {
-		return operation{}, &problem{Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("type the number of executions, %d, to confirm", expected), Errors: []problemError{{"it is not the number of executions", "body." + confirmField}}}
+	if err := f.confirmed("executions", expected); err != nil {
+		return operation{}, err
 	}
 	body, err := f.bulkBody()
 	if err != nil {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"errors"
+	"net/url"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
@@ -15,18 +16,22 @@ type calendarView struct {
 	Weeks          [][]calendarCell
 	Earlier, Later string
 	Said           string
+	// Backfill is the form that runs missing days; empty for those who may not.
+	Backfill []link
 	// Partial: some days are not known as a whole.
 	Partial bool
 }
 
 // calendarCell is a day: without a number it is of another month.
 type calendarCell struct {
-	Number  int
-	Date    string
-	Status  *statusView
-	Link    string
-	Note    string
-	Never   bool
+	Number int
+	Date   string
+	Status *statusView
+	Link   string
+	Note   string
+	Never  bool
+	// Run is the form of a run for a day without one.
+	Run     []link
 	Partial bool
 	Today   bool
 }
@@ -51,7 +56,7 @@ func (v ofJob) calendar(name string, file *jobfile.File) (*calendarView, error) 
 	if err != nil || len(found.Days) == 0 {
 		return nil, err
 	}
-	first, err := time.Parse(time.DateOnly, found.Days[0].Date)
+	first, err := time.Parse(time.DateOnly, found.Days[0].Value)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +66,26 @@ func (v ofJob) calendar(name string, file *jobfile.File) (*calendarView, error) 
 		view.Params = append(view.Params, choice{clip(p, shortText), v.inCalendar("param", p, "month", ""), p == found.Param})
 	}
 	view.fill(v, found, first)
+	if file != nil {
+		view.act(v, found)
+	}
 	return view, nil
+}
+
+// act adds the forms that run days without a run.
+func (view *calendarView) act(v ofJob, found *operator.JobCalendar) {
+	to := v.backfillOf(found.Job, found.Param, found.Days)
+	if to == "" {
+		return
+	}
+	view.Backfill = actingOn(v.visit, "Run the missing days", to)
+	for _, week := range view.Weeks {
+		for i := range week {
+			if week[i].Never {
+				week[i].Run = actingOn(v.visit, "run", withQuery("/jobs/"+url.PathEscape(found.Job)+"/run", url.Values{paramPrefix + found.Param: {week[i].Date}}))
+			}
+		}
+	}
 }
 
 func (v ofJob) inCalendar(pairs ...string) string { return v.with(pairs...) + "#calendar" }
@@ -95,12 +119,12 @@ func (view *calendarView) fill(v ofJob, found *operator.JobCalendar, first time.
 }
 
 func (v ofJob) calendarCell(found *operator.JobCalendar, d *operator.CalendarDay, today string) calendarCell {
-	cell := calendarCell{Date: d.Date, Today: d.Date == today, Partial: d.Partial}
-	if day, err := time.Parse(time.DateOnly, d.Date); err == nil {
+	cell := calendarCell{Date: d.Value, Today: d.Value == today, Partial: d.Partial}
+	if day, err := time.Parse(time.DateOnly, d.Value); err == nil {
 		cell.Number = day.Day()
 	}
 	if d.Instances == 0 {
-		cell.Never = d.Date <= today && !d.Partial
+		cell.Never = d.Value <= today && !d.Partial
 		return cell
 	}
 	s := status(d.Status)
@@ -110,7 +134,7 @@ func (v ofJob) calendarCell(found *operator.JobCalendar, d *operator.CalendarDay
 	}
 	if d.Instances > 1 {
 		cell.Note = humanize.Plural(d.Instances, "instance")
-		cell.Link = v.Base + "/executions?job=" + query(found.Job) + "&param=" + query(found.Param+":"+d.Date)
+		cell.Link = v.Base + "/executions?job=" + query(found.Job) + "&param=" + query(found.Param+":"+d.Value)
 	}
 	return cell
 }

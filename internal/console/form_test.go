@@ -9,9 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/console"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -221,6 +223,41 @@ func TestAllExecutionsThatFiltersSelectAreRestartedTogether(t *testing.T) {
 		s.get("/bulk?execution=" + failed[0] + "&execution=" + failed[2]).is(http.StatusOK).clean().says("Act on 2 executions", "Restart 2 executions")
 		s.get("/bulk?execution=two").is(http.StatusUnprocessableEntity).clean()
 		s.get("/bulk?job=load&statuses=COMPLETED").is(http.StatusOK).clean().says("refused", id(done))
+	})
+}
+
+func TestMissingDaysAreBackFilledFromTheCalendar(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url, func(c *console.Config) {
+			c.Now = func() time.Time { return time.Date(2026, 11, 7, 12, 0, 0, 0, time.UTC) }
+		})
+		done := s.run("load", map[string]string{"day": "2026-11-03"})
+		failed := s.run("load", map[string]string{"day": "2026-11-05", "input": "bad.csv"})
+		month := s.get("/jobs/load?month=2026-11").is(http.StatusOK).clean().says("Run the missing days", `href="/jobs/load/run?params.day=2026-11-04"`)
+		require.NotContains(t, month.text, "params.day=2026-11-08")
+		at := html.UnescapeString(regexp.MustCompile(`href="(/jobs/load/backfill\?[^"]+)"`).FindStringSubmatch(month.text)[1])
+		require.Equal(t, "/jobs/load/backfill?from=2026-11-01&param=day&to=2026-11-07", at)
+		require.NotContains(t, s.call(viewerToken, http.MethodGet, "/jobs/load?month=2026-11").is(http.StatusOK).text, "backfill")
+		require.NotContains(t, s.get("/jobs/load?month=2026-12").is(http.StatusOK).text, "backfill")
+
+		page := s.get(at).is(http.StatusOK).clean().says("7 values: 5 new, 0 resumed, 2 left out, 0 refused", "Run 5 instances", "leave out: complete by execution "+id(done), `name="params.note"`)
+		require.NotContains(t, page.text, `name="params.day"`)
+		at = "/jobs/load/backfill"
+		other := with(page.fieldsOf(), "only", "all")
+		page = s.submit(at, other).is(http.StatusOK).clean().says("5 new, 1 resumed, 1 left out", "resume execution "+id(failed), "Run 6 instances")
+		s.submit(at, with(page.fieldsOf(), "expect", "5")).is(http.StatusConflict).clean().says("6 instances would run now")
+		s.submit(at, with(page.fieldsOf(), "from", "2026-11-31", "do", "check")).is(http.StatusOK).clean().says("2026-11-31", `value="2026-11-31"`)
+		values := with(s.get(at+"?only=all&from=2026-11-01&to=2026-11-07").fieldsOf(), "parallel", "3", "do", "check")
+		values = s.submit(at, values).is(http.StatusOK).clean().fieldsOf()
+		group := s.submit(at, values).is(http.StatusSeeOther).header.Get("Location")
+		require.Equal(t, group, s.submit(at, values).is(http.StatusSeeOther).header.Get("Location"))
+		s.get(group).is(http.StatusOK).clean().says("back-fill of load by day from 2026-11-01 to 2026-11-07: 6 instances", "3 tasks at once")
+
+		many := s.get(at+"?from=2026-01-01&to=2026-06-01").is(http.StatusOK).clean().says("Run 152 instances", "type 152")
+		s.submit(at, with(many.fieldsOf(), "confirm", "12")).is(http.StatusUnprocessableEntity).clean().says("type the number of instances, 152")
+		s.get(at).is(http.StatusOK).clean().says(`value="day" selected`)
+		s.get("/jobs/parts/backfill?param=x&from=1&to=2").clean().says("the job has no such parameter")
+		s.get("/jobs/none/backfill").is(http.StatusNotFound).clean()
 	})
 }
 

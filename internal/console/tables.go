@@ -84,6 +84,9 @@ func (v ofWork) groupLine(g *task.Group) groupLine {
 	if n := g.Budget.MaxAttempts; n > 0 {
 		l.Budget = strconv.Itoa(n) + " attempts of a task"
 	}
+	if g.Parallel > 0 {
+		l.Budget += ", " + humanize.Plural(g.Parallel, "task") + " at once"
+	}
 	return l
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strconv"
 	"sync"
 	"time"
 
@@ -21,7 +20,10 @@ import (
 // with its key.
 const DefaultKeyWait = time.Hour
 
-const maxBackfill = 10_000
+const (
+	maxBackfill = 10_000
+	waitPause   = time.Second
+)
 
 // BackfillRequest requests an instance for each value in a range of one parameter.
 type BackfillRequest struct {
@@ -81,7 +83,7 @@ func (b *Backfilled) Failed() (failed int) {
 // before the first launch. Only an error of the database ends it early, with
 // results.
 func (s *runs) Backfill(ctx context.Context, req BackfillRequest) (*Backfilled, error) {
-	instances, err := s.backfillOf(ctx, &req)
+	_, _, instances, err := s.backfillOf(ctx, &req, maxBackfill)
 	if err != nil {
 		return nil, err
 	}
@@ -115,45 +117,66 @@ func (s *runs) Backfill(ctx context.Context, req BackfillRequest) (*Backfilled, 
 	return all, b.err
 }
 
+// startValue starts one instance as Backfill does.
+func (s *runs) startValue(ctx context.Context, req RunRequest, param string) (*Running, error) {
+	value := req.Params[param]
+	_, _, instances, err := s.backfillOf(ctx, &BackfillRequest{RunRequest: req, Param: param, From: value, To: value}, 1)
+	if err != nil {
+		return nil, err
+	}
+	req.backfill, req.Exactly = true, &instances[0].params
+	return s.Start(ctx, req)
+}
+
+// backfillOf are the instances of a range, at most so many, with their job.
+func (s *runs) backfillOf(ctx context.Context, req *BackfillRequest, most int) (d definition, j *model.Job, instances []instanceOf, err error) {
+	if d, err = s.jobs.find(ctx, req.source()); err != nil {
+		return d, nil, nil, err
+	}
+	if j, err = s.jobs.compile(d, Hooks{}); err != nil {
+		return d, nil, nil, err
+	}
+	instances, err = instancesOf(j.Parameters, req, most)
+	if err != nil {
+		err = &Refusal{Reason: refusal.Parameters, Err: err, Actions: []Action{{Kind: refusal.ActHelp, File: req.File}}}
+	}
+	return d, j, instances, err
+}
+
+// given are the parameters of an instance as texts.
+func (r *BackfillRequest) given(value string) map[string]string {
+	given := maps.Clone(r.Params)
+	if given == nil {
+		given = map[string]string{}
+	}
+	given[r.Param] = value
+	return given
+}
+
 type instanceOf struct {
 	value  string
+	given  map[string]string
 	params core.Parameters
 }
 
-func (s *runs) backfillOf(ctx context.Context, req *BackfillRequest) ([]instanceOf, error) {
-	refuse := func(err error) error {
-		return &Refusal{Reason: refusal.Parameters, Err: err, Actions: []Action{{Kind: refusal.ActHelp, File: req.File}}}
-	}
-	d, err := s.jobs.find(ctx, req.source())
+func instancesOf(specs []core.ParameterSpec, req *BackfillRequest, most int) ([]instanceOf, error) {
+	values, err := rangeOf(specs, req, most)
 	if err != nil {
 		return nil, err
-	}
-	j, err := s.jobs.compile(d, Hooks{})
-	if err != nil {
-		return nil, err
-	}
-	specs := j.Parameters
-	values, err := rangeOf(specs, req)
-	if err != nil {
-		return nil, refuse(err)
 	}
 	instances := make([]instanceOf, len(values))
 	for i, value := range values {
-		given := maps.Clone(req.Params)
-		if given == nil {
-			given = map[string]string{}
-		}
-		given[req.Param] = value
-		params, err := job.ValidateParameters(specs, typed(specs, given, req.Folder))
+		given := typed(specs, req.given(value), req.Folder)
+		params, err := job.ValidateParameters(specs, given)
 		if err != nil {
-			return nil, refuse(err)
+			return nil, err
 		}
-		instances[i] = instanceOf{value, params}
+		instances[i] = instanceOf{value, given, params}
 	}
 	return instances, nil
 }
 
-func rangeOf(specs []core.ParameterSpec, req *BackfillRequest) ([]string, error) {
+func rangeOf(specs []core.ParameterSpec, req *BackfillRequest, most int) ([]string, error) {
 	var spec *core.ParameterSpec
 	for i := range specs {
 		if specs[i].Name == req.Param {
@@ -167,47 +190,12 @@ func rangeOf(specs []core.ParameterSpec, req *BackfillRequest) ([]string, error)
 		return nil, fmt.Errorf("parameter %s: a range needs a date or an int, not a %s", req.Param, spec.Type)
 	case !spec.Identifying:
 		return nil, fmt.Errorf("parameter %s is not identifying: all its values belong to one instance", req.Param)
-	case req.Step < 0:
-		return nil, fmt.Errorf("parameter %s: step %d must be at least 1", req.Param, req.Step)
 	}
-	from, err := orderOf(spec.Type, req.From)
-	if err != nil {
-		return nil, fmt.Errorf("parameter %s: %w", req.Param, err)
+	values, err := valuesBetween(spec.Type, req.From, req.To, req.Step, most)
+	if wrong, is := errors.AsType[*RequestError](err); is {
+		return nil, fmt.Errorf("parameter %s: %s", req.Param, wrong.Reason)
 	}
-	to, err := orderOf(spec.Type, req.To)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("parameter %s: %w", req.Param, err)
-	case from > to:
-		return nil, fmt.Errorf("parameter %s: %s is after %s", req.Param, req.From, req.To)
-	}
-	step := max(req.Step, 1)
-	if count := uint64(to) - uint64(from); count/uint64(step) >= maxBackfill {
-		return nil, fmt.Errorf("parameter %s: the range has more than %d values: run it in parts", req.Param, maxBackfill)
-	}
-	values := []string{}
-	for at := from; ; at += step {
-		if spec.Type == core.TypeDate {
-			values = append(values, core.Date(at).String())
-		} else {
-			values = append(values, strconv.FormatInt(at, 10))
-		}
-		if to-at < step {
-			return values, nil
-		}
-	}
-}
-
-func orderOf(t core.ParameterType, text string) (int64, error) {
-	value, err := core.ParseParameter(t, text)
-	if err != nil {
-		return 0, err
-	}
-	if day, ok := value.(core.Date); ok {
-		return int64(day), nil
-	}
-	n, _ := value.(int64) //nolint:errcheck // an int is one
-	return n, nil
+	return values, err
 }
 
 type backfill struct {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
@@ -87,15 +88,8 @@ func (s *bulks) Bulk(ctx context.Context, req BulkRequest) (task.Submission, err
 	if err != nil {
 		return task.Submission{}, err
 	}
-	title := fmt.Sprintf("%s of %s", req.Act, humanize.Plural(len(selected), "execution"))
-	reason := title
-	if given := ports.ReasonOf(ctx); given != "" {
-		reason += ": " + given
-	}
-	if len(reason) <= maxTitle {
-		title = reason
-	}
-	sub := task.Submission{Title: title, Type: task.TypeJob, Budget: task.Budget{MaxAttempts: bulkAttempts, MaxNoProgress: maxBulk * bulkAttempts}}
+	title, reason := titleOf(ctx, fmt.Sprintf("%s of %s", req.Act, humanize.Plural(len(selected), "execution")))
+	sub := task.Submission{Title: title, Type: task.TypeJob, Budget: bulkBudget()}
 	for _, e := range selected {
 		payload, err := json.Marshal(JobTask{Act: req.Act, Execution: e.ID, Epoch: e.Epoch, Actor: s.actor.of(ctx), Reason: reason})
 		if err != nil {
@@ -301,4 +295,17 @@ func (s *bulks) named(ctx context.Context, ids []core.JobExecutionID) (list []Ex
 		}
 	}
 	return list, nil
+}
+
+// titleOf is the title of a group of tasks, and their reason.
+func titleOf(ctx context.Context, title string) (_, reason string) {
+	reason = strings.TrimSuffix(title+": "+ports.ReasonOf(ctx), ": ")
+	if len(reason) <= maxTitle {
+		title = reason
+	}
+	return title, reason
+}
+
+func bulkBudget() task.Budget {
+	return task.Budget{MaxAttempts: bulkAttempts, MaxNoProgress: maxBulk * bulkAttempts}
 }

@@ -127,7 +127,7 @@ func TestATaskOfAQueueWaitsItsTurn(t *testing.T) {
 		}()
 		<-idle
 		require.Empty(t, s.executions())
-		_, err = queue.Cancel(t.Context(), ids[0], "tester", "over")
+		_, _, err = queue.Cancel(t.Context(), ids[0], "tester", "over")
 		require.NoError(t, err)
 		o := <-done
 		require.Equal(t, task.OutcomeSuccess, o.Kind, o.Reason)

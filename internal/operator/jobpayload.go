@@ -26,6 +26,9 @@ type JobTask struct {
 	// resumed a failed one (rule L3a).
 	CatchUp bool `json:"catch_up,omitempty"`
 
+	// Backfill names the parameter of the range of a back-fill: the instance has exactly these Params, and is
+	// left out if it is complete.
+	Backfill string `json:"backfill,omitempty"`
 	// Act is one of BulkActs on Execution, bound to Epoch.
 	Act       string              `json:"act,omitempty"`
 	Execution core.JobExecutionID `json:"execution,omitempty"`
@@ -36,14 +39,16 @@ type JobTask struct {
 }
 
 func (asked JobTask) isComplete() bool {
-	return (asked.Job != "") != (asked.Act != "") && (asked.Act == "" || slices.Contains(BulkActs(), asked.Act) && asked.Execution > 0)
+	return (asked.Job != "") != (asked.Act != "") && (asked.Backfill == "" || asked.Job != "") && (asked.Act == "" || slices.Contains(BulkActs(), asked.Act) && asked.Execution > 0)
 }
 
-// IsAct reports whether a payload of a task of type job acts on an execution.
+// IsAct reports whether a payload of a task of type job is of a bulk or a back-fill.
 func IsAct(payload json.RawMessage) bool {
 	var asked JobTask
-	return json.Unmarshal(payload, &asked) == nil && asked.Act != ""
+	return json.Unmarshal(payload, &asked) == nil && asked.isAct()
 }
+
+func (asked JobTask) isAct() bool { return asked.Act != "" || asked.Backfill != "" }
 
 // BulkActs lists the acts of a BulkRequest.
 func BulkActs() []string {

@@ -65,6 +65,11 @@ func (s *jobs) find(ctx context.Context, from jobSource) (definition, error) {
 // named finds a job: one of Config.Files or Config.Jobs, a registered one, a
 // file that this service has run, or the newest execution's.
 func (s *jobs) named(ctx context.Context, name string) (definition, error) {
+	return s.byName(ctx, name, true)
+}
+
+// byName is named; without here it leaves out files that only this service has run.
+func (s *jobs) byName(ctx context.Context, name string, here bool) (definition, error) {
 	if file := s.files[name]; file != nil {
 		return definition{file: file, path: file.Path()}, nil
 	}
@@ -80,7 +85,7 @@ func (s *jobs) named(ctx context.Context, name string) (definition, error) {
 	if d, ok, err := s.registered(ctx, name); ok || err != nil {
 		return d, err
 	}
-	if from, ok := s.seen.Load(name); ok {
+	if from, ok := s.seen.Load(name); ok && here {
 		return s.read(from.(jobfile.Source)) //nolint:forcetypeassert // only compile stores
 	}
 	page, err := s.records.Executions(ctx, ports.ExecutionFilter{JobName: name, Limit: 1})

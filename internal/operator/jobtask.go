@@ -43,14 +43,12 @@ type jobHandler struct {
 // Composite marks that the job has its own time limits.
 func (jobHandler) Composite() {}
 
-const waitPause = time.Second
-
 func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
 	var asked JobTask
 	decoder := json.NewDecoder(bytes.NewReader(t.Spec.Payload))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&asked); err != nil || !asked.isComplete() {
-		return fatal(fmt.Sprintf("the payload of a task of type job must have job, and may have params, again, next, from_start, accept_changes and retry; or act and execution, and may have epoch and reason: %v", err)), nil
+		return fatal(fmt.Sprintf("the payload of a task of type job must have job, and may have params, again, next, from_start, accept_changes, retry and backfill; or act and execution, and may have epoch and reason: %v", err)), nil
 	}
 	if c := t.Spec.Client; c != nil {
 		ctx = WithClient(ctx, c.Paths)
@@ -74,7 +72,7 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 		first = false
 		switch {
 		case err != nil && (last == nil || !isRunning(err)):
-			return refusedTask(err), nil
+			return refusedTask(err, asked), nil
 		case err == nil && running != nil:
 			last, err = h.follow(ctx, running)
 			if err != nil {
@@ -150,17 +148,20 @@ func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first
 // start begins the first execution of the task. A worker that lost the task may have begun it just
 // now: then the act is refused, and the execution is followed.
 func (h jobHandler) start(ctx context.Context, t task.Task, asked JobTask) (running *Running, last *core.JobExecution, err error) {
-	if asked.Act != "" {
+	if asked.isAct() {
 		ctx = asked.actor(ctx, t)
 	}
-	switch asked.Act {
-	case "":
-		running, err = h.runs.Start(ctx, RunRequest{
-			Name: asked.Job, Params: asked.Params, Again: asked.Again, Next: asked.Next, FromStart: asked.FromStart,
-			AcceptChanges: asked.AcceptChanges, Task: int64(t.ID), On: t.Spec.On,
-		})
+	req := RunRequest{
+		Name: asked.Job, Params: asked.Params, Again: asked.Again, Next: asked.Next, FromStart: asked.FromStart,
+		AcceptChanges: asked.AcceptChanges, Task: int64(t.ID), On: t.Spec.On,
+	}
+	switch {
+	case asked.Backfill != "":
+		running, err = h.runs.startValue(ctx, req, asked.Backfill)
+	case asked.Act == "":
+		running, err = h.runs.Start(ctx, req)
 		return running, nil, err
-	case ports.VerbRedrive:
+	case asked.Act == ports.VerbRedrive:
 		running, err = h.runs.Redrive(ctx, RedriveRequest{Execution: asked.Execution, Epoch: asked.Epoch, Task: int64(t.ID)})
 	default:
 		running, err = h.runs.Restart(ctx, RestartRequest{Execution: asked.Execution, Epoch: asked.Epoch, AcceptChanges: asked.AcceptChanges, Task: int64(t.ID), On: t.Spec.On})
@@ -196,7 +197,7 @@ func (h jobHandler) act(ctx context.Context, t task.Task, asked JobTask) task.Ou
 		}
 	}
 	if err != nil && !errors.As(err, new(*NotEndedError)) {
-		return refusedTask(err)
+		return refusedTask(err, asked)
 	}
 	o := task.Success()
 	if ref, err := json.Marshal(endOfExecution{e.ID, e.Status, e.ExitCode}); err == nil {
@@ -384,8 +385,11 @@ func fatal(reason string) task.Outcome {
 }
 
 // Only a running instance, or an unreachable database, is worth another
-// attempt.
-func refusedTask(err error) task.Outcome {
+// attempt. A back-fill leaves complete instances out.
+func refusedTask(err error, asked JobTask) task.Outcome {
+	if asked.Backfill != "" && reasonOf(err) == refusal.Complete {
+		return task.Success().WithReason(err.Error())
+	}
 	if _, refused := errors.AsType[*Refusal](err); !refused || isRunning(err) {
 		return task.Failure(err.Error())
 	}

@@ -37,6 +37,7 @@ type Service struct {
 	*curves        // Series
 	*schedules     // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 	*bulks         // Bulk, PlanBulk
+	*backfills     // BackfillTasks, PlanBackfill
 	*agenda        // Day, ScheduleWeek, ScheduleTimes
 
 	config Config
@@ -96,16 +97,17 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 	}
 	times := &schedules{schema: tables, jobs: jobs, registered: c.Definitions, figures: c.Figures, now: c.Now, actor: by}
 	files := &fileChecks{jobs: jobs, registered: c.Definitions, stored: map[string][]FileProblem{}}
+	runs := &runs{
+		schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, redrives: redrives,
+		changes: changes, admission: admission, parked: parked, view: view, history: history, launcher: c.Launcher, actor: by, active: active, records: r,
+	}
 	return &Service{
 		config: c, schema: tables, jobs: jobs, chooser: chooser, history: history, skips: &skips{r},
-		runs: &runs{
-			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, redrives: redrives,
-			changes: changes, admission: admission, parked: parked, view: view, history: history, launcher: c.Launcher, actor: by, active: active, records: r,
-		},
-		acts: acts,
+		runs: runs, acts: acts,
 		bulks: &bulks{
 			history: history, judge: judge, view: view, restarts: restarts, redrives: redrives, acts: acts, changes: changes, admission: admission, records: r, actor: by,
 		},
+		backfills:     &backfills{runs: runs, records: r},
 		requests:      &requests{schema: tables, view: view, records: r},
 		progress:      progressed,
 		explainer:     explainer,

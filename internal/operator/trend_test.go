@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -102,15 +103,26 @@ func TestACalendarHasTheInstancesOfEachDay(t *testing.T) {
 		c := ask(CalendarRequest{Param: "day", Month: "2026-11"})
 		require.Equal(t, []string{"also", "day"}, c.Params)
 		require.Len(t, c.Days, 30)
-		require.Equal(t, CalendarDay{Date: "2026-11-01", Instances: 1, Status: core.StatusCompleted, Execution: again.ID, Attempts: 2}, c.Days[0])
-		require.Equal(t, CalendarDay{Date: "2026-11-02"}, c.Days[1])
-		require.Equal(t, CalendarDay{Date: "2026-11-30", Instances: 2, Status: core.StatusFailed, Execution: failed.ID, Attempts: 1}, c.Days[29])
+		require.Equal(t, CalendarDay{Value: "2026-11-01", Instances: 1, Status: core.StatusCompleted, Execution: again.ID, Attempts: 2}, c.Days[0])
+		require.Equal(t, CalendarDay{Value: "2026-11-02"}, c.Days[1])
+		require.Equal(t, CalendarDay{Value: "2026-11-30", Instances: 2, Status: core.StatusFailed, Execution: failed.ID, Attempts: 1}, c.Days[29])
 		require.Equal(t, "2026-10", ask(CalendarRequest{Param: "day"}).Month)
 		require.Equal(t, failed.ID, ask(CalendarRequest{Param: "also", Month: "2026-02"}).Days[27].Execution)
 		require.Equal(t, 3, ask(CalendarRequest{Param: "also"}).Days[0].Instances)
-		for field, req := range map[string]CalendarRequest{"param": {Param: "fail"}, "month": {Month: "2026-13"}} {
-			req.Job = "daily"
+		s.daily(false, map[string]string{"day": "2028-02-29"})
+		leap := ask(CalendarRequest{Param: "day", From: "2028-02-27", To: "2028-03-01"})
+		require.Len(t, leap.Days, 4)
+		require.Equal(t, []string{"2028-02-27", "2028-02-28", "2028-03-01"}, leap.Missing)
+		require.Equal(t, core.StatusCompleted, leap.Days[2].Status)
+		require.Empty(t, leap.Month)
+		require.Len(t, ask(CalendarRequest{From: "2024-01-01", To: "2026-09-26"}).Days, 1000)
+		for field, req := range map[string]CalendarRequest{
+			"param": {Param: "fail"}, "month": {Month: "2026-13"}, "from": {To: "2026-11-01"}, "to": {From: "2026-11-01"}, "to: 2026-11-02 is after": {From: "2026-11-02", To: "2026-11-01"},
+			"to: the range has more than 1000": {From: "2024-01-01", To: "2026-09-27"}, "param: job": {Job: "other", From: "1", To: "2"},
+		} {
+			req.Job = cmp.Or(req.Job, "daily")
 			_, err := s.s.Calendar(ctx, req)
+			require.Error(t, err, field)
 			require.True(t, strings.HasPrefix(err.Error(), field), err)
 		}
 	})

@@ -79,6 +79,8 @@ type StepHistory struct {
 // InstanceFilter selects instances; zero fields select all.
 type InstanceFilter struct {
 	JobName string
+	// Keys selects instances by their keys; nil means all.
+	Keys []string
 	// BaseKey selects an instance with its repetitions (Parameters.BaseKey).
 	BaseKey string
 	// NoRedrives leaves out redrives; OnlyBase leaves out redrives and repetitions.

@@ -111,7 +111,7 @@ type Run struct {
 // CalendarFilter selects executions of a job, apart from redrives, by a parameter.
 type CalendarFilter struct {
 	JobName, Param string
-	// Values are its texts, at most 31, such as the days of a month.
+	// Values are its texts, at most 1,000, such as the days of a month.
 	Values []string
 }
 

@@ -241,12 +241,15 @@ type Acted struct {
 // heartbeat.
 func (s *TaskService) Cancel(ctx context.Context, id task.ID, by By) (*Acted, error) {
 	return s.act(ctx, id, func(ctx context.Context) (core.Answer, error) {
-		answer, err := s.submissions.Cancel(ctx, id, s.who(ctx, by), by.Reason)
+		answer, opened, err := s.submissions.Cancel(ctx, id, s.who(ctx, by), by.Reason)
 		if err != nil || answer != core.Applied {
 			return answer, err
 		}
 		t, err := s.tasks.Task(ctx, id)
 		if err != nil {
+			return answer, err
+		}
+		if err := s.engine.Enqueue(ctx, taskDeliveries(opened)...); err != nil {
 			return answer, err
 		}
 		return answer, s.engine.Cancel(ctx, taskDeliveries([]taskports.Delivery{{ID: id, Epoch: t.Epoch, Type: t.Spec.Type, Priority: t.Spec.Priority}})...)
@@ -390,7 +393,7 @@ func (s *TaskService) WaitingDeciders(ctx context.Context) ([]taskports.WaitingD
 
 // WaitingFor returns why a task waits, or "".
 func (s *TaskService) WaitingFor(ctx context.Context, t *task.Task) (string, error) {
-	if t.State == task.Waiting {
+	if t.State == task.Waiting && t.OpenAfterCount > 0 {
 		return t.WaitsFor(), nil
 	}
 	if t.State.IsOver() || t.State == task.Running && !t.Confirming {

@@ -10,14 +10,27 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Waits returns why placed tasks wait, by ID (rule PL5). It queries only if
-// there are any.
+// Waits returns why tasks with a placement wait (rule PL5), and tasks of groups with a bound of parallel work, by ID. It
+// queries only if there are any.
 func (s *TaskService) Waits(ctx context.Context, tasks []task.Task) (map[task.ID]string, error) {
 	var workers []taskports.Worker
 	var leads bool
-	waits, deciders := map[task.ID]string{}, map[task.GroupID]string{}
+	waits, groups := map[task.ID]string{}, map[task.GroupID]*task.Group{}
 	for _, t := range tasks {
-		if t.Spec.On == nil || t.State != task.Pending && t.State != task.Orphaned && t.State != task.Assigned {
+		placed := t.Spec.On != nil && (t.State == task.Pending || t.State == task.Orphaned || t.State == task.Assigned)
+		bounded := t.State == task.Waiting && t.OpenAfterCount == 0
+		if !placed && !bounded {
+			continue
+		}
+		if groups[t.GroupID] == nil {
+			g, err := s.groups.Group(ctx, t.GroupID)
+			if err != nil {
+				return nil, refusalOf(err)
+			}
+			groups[t.GroupID] = g
+		}
+		if bounded {
+			waits[t.ID] = fmt.Sprintf("the end of another task of its group: at most %d are begun at once", groups[t.GroupID].Parallel)
 			continue
 		}
 		if workers == nil {
@@ -26,15 +39,8 @@ func (s *TaskService) Waits(ctx context.Context, tasks []task.Task) (map[task.ID
 				return nil, err
 			}
 		}
-		if _, known := deciders[t.GroupID]; !known {
-			g, err := s.groups.Group(ctx, t.GroupID)
-			if err != nil {
-				return nil, refusalOf(err)
-			}
-			deciders[t.GroupID] = g.Decider
-		}
 		waits[t.ID] = taskports.WaitsFor(ports.Placed{
-			Kind: ports.PlacedTask, On: *t.Spec.On, State: string(t.State), Worker: t.Worker, Type: t.Spec.Type, Decider: deciders[t.GroupID],
+			Kind: ports.PlacedTask, On: *t.Spec.On, State: string(t.State), Worker: t.Worker, Type: t.Spec.Type, Decider: groups[t.GroupID].Decider,
 		}, workers, leads)
 	}
 	return waits, nil

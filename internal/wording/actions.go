@@ -180,6 +180,9 @@ func (c Commands) server(a operator.Action) actionText {
 	case refusal.ActValidate:
 		return actionText{label: "check it", words: []string{"validate", a.File}}
 	case refusal.ActRegister:
+		if a.Job != "" {
+			return actionText{label: "register it", words: []string{"register", a.File}}
+		}
 		return actionText{label: "after a correction", words: []string{"register", a.File}}
 	case refusal.ActWorkers:
 		return actionText{label: "the workers", words: []string{"tasks", "workers"}}

@@ -47,7 +47,7 @@ func Machine() core.Machine[task.State] {
 	idle := []task.State{task.Waiting, task.Pending, task.Assigned, task.Orphaned, task.RetryScheduled}
 	m, err := core.NewMachine("task",
 		core.Move[task.State]{Name: MoveOpen, From: []task.State{task.Waiting}, To: task.Pending, Intent: core.IntentTake,
-			Trigger: "the success of the last task that it waits for", Guard: "all of them have succeeded; the group is locked", Prevents: "a start before its turn; a task that waits forever"},
+			Trigger: "the success of the last task that it waits for, or the end of one of its group with a bound of parallel work", Guard: "all of them have succeeded, and the bound is kept; the group is locked", Prevents: "a start before its turn; a task that waits forever"},
 		core.Move[task.State]{Name: MoveCancelWaiting, From: []task.State{task.Waiting}, To: task.Canceled, Intent: core.IntentEnd,
 			Trigger: "a task that it waits for ended without success", Guard: "the group is locked", Prevents: "a task that waits for an impossible success"},
 		core.Move[task.State]{Name: MoveWaitAgain, From: []task.State{task.Failed, task.TimedOut, task.Canceled}, To: task.Waiting, Intent: core.IntentTake,

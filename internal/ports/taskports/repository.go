@@ -44,7 +44,7 @@ type Submissions interface {
 	Submit(ctx context.Context, s task.Submission) (*task.Submitted, []Delivery, error)
 	// Cancel makes MoveCancel, in the name of actor. A worker that executes the task is notified at its
 	// next heartbeat. Tasks that wait for it are canceled with it.
-	Cancel(ctx context.Context, id task.ID, actor, reason string) (core.Answer, error)
+	Cancel(ctx context.Context, id task.ID, actor, reason string) (core.Answer, []Delivery, error)
 	// CancelGroup notes that the cancellation was requested, and cancels the unfinished tasks. A group
 	// that is over is a *GroupOverError.
 	CancelGroup(ctx context.Context, id task.GroupID, actor, reason string) (core.Answer, error)
@@ -109,8 +109,8 @@ type Maintenance interface {
 	// lost ones; Redeliver makes MoveRedeliver of those.
 	Waiting(ctx context.Context, after time.Duration, limit int) ([]Delivery, error)
 	Redeliver(ctx context.Context, lost []Delivery) ([]Delivery, error)
-	// OpenLeft opens and cancels tasks that wait although all their predecessors are over: the last one
-	// was ended by a worker of a program that does not know such tasks.
+	// OpenLeft opens and cancels tasks that wait although all their predecessors are over, and opens tasks of groups
+	// with fewer begun than they may have: a worker was lost for good, or its program does not know such tasks.
 	OpenLeft(ctx context.Context, limit int) ([]Delivery, error)
 }
 

@@ -28,7 +28,7 @@ import (
 func noActs() map[string]string {
 	return map[string]string{
 		"audit list": "reads", "completion bash": "prints", "completion fish": "prints", "completion powershell": "prints", "completion zsh": "prints",
-		"definitions list": "reads", "describe": "prints", "events list": "reads", "compare": "reads", "explain": "reads", "help": "prints", "infer": "reads a file", "init": "writes a file", "init app": "writes files",
+		"definitions list": "reads", "describe": "prints", "events list": "reads", "compare": "reads", "days": "reads", "explain": "reads", "help": "prints", "infer": "reads a file", "init": "writes a file", "init app": "writes files",
 		"list": "reads", "list components": "reads", "list instances": "reads", "list jobs": "reads", "log": "reads", "man": "prints", "overview": "reads", "report": "writes a file", "summary": "reads", "schedules": "reads", "schema": "prints",
 		"serve": "acts in the name of its clients", "settings list": "reads", "parts": "reads", "show": "reads", "timeline": "reads", "skips export": "writes a file", "skips list": "reads", "skips show": "reads",
 		"sql": "the statement is of data", "tasks list": "reads", "tasks show": "reads", "tasks status": "reads", "tasks wait": "reads", "tasks workers": "reads",
@@ -53,7 +53,7 @@ func (s *audited) acts() map[string][]acting {
 		"migrate":             {{[]string{"migrate"}, ports.VerbMigrate, 0}},
 		"run":                 {{[]string{"run", "skips.yaml"}, ports.VerbRun, 0}, {[]string{"run", "fails.yaml"}, ports.VerbRun, 1}},
 		"next":                {{[]string{"next", "daily.yaml"}, ports.VerbRun, 0}},
-		"backfill":            {{[]string{"backfill", "daily.yaml", "day=2026-01-01..2026-01-01"}, ports.VerbRun, 0}},
+		"backfill":            {{[]string{"backfill", "daily.yaml", "day=2026-01-01..2026-01-01"}, ports.VerbRun, 0}, {[]string{"backfill", "daily.yaml", "day=2026-01-01..2026-01-02", "--as-tasks"}, ports.VerbSubmit, 0}},
 		"copy":                {{[]string{"copy", "in.csv", "table:copied", "--type", "id=string"}, ports.VerbRun, 0}},
 		"restart":             {{[]string{"restart", "EXEC:fails"}, ports.VerbRestart, 1}},
 		"skips redrive":       {{[]string{"skips", "redrive", "EXEC:skips"}, ports.VerbRedrive, -1}},

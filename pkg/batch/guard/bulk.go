@@ -46,12 +46,13 @@ func (t *Table[S]) MoveAll(ctx context.Context, b Bulk) ([]Moved[S], error) {
 	ctx, done := t.bounded(ctx)
 	defer done()
 	s, key := t.setting(move, b.Set), t.columns.key()
-	s.add(" WHERE "+key+" IN (SELECT "+key+" FROM "+t.table+" WHERE ").states(t.columns.State, move.from).conditions(b.Where)
-	s.add(" ORDER BY " + cmp.Or(b.OrderBy, key) + " LIMIT ?").arg(b.Limit)
-	if t.db.Dialect() == tx.Postgres {
-		s.add(" FOR UPDATE SKIP LOCKED")
+	begin, end := " IN (", ")"
+	if t.db.Dialect() == tx.Postgres { // it may execute a query in IN several times, each with other rows
+		begin, end = " = ANY(ARRAY(", " FOR UPDATE SKIP LOCKED))"
 	}
-	s.add(") AND ").states(t.columns.State, move.from)
+	s.add(" WHERE "+key+begin+"SELECT "+key+" FROM "+t.table+" WHERE ").states(t.columns.State, move.from).conditions(b.Where)
+	s.add(" ORDER BY " + cmp.Or(b.OrderBy, key) + " LIMIT ?").arg(b.Limit)
+	s.add(end+" AND ").states(t.columns.State, move.from)
 	moved, err := t.collect(ctx, move, s)
 	if err != nil {
 		if waits, ok := errors.AsType[errWaits](context.Cause(ctx)); ok {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// valueRuns bounds the executions, of all jobs, that are read for one value, and calendarRuns the
-	// executions of the job that are read if there are more.
+	// calendarRuns bounds the executions of all jobs that are read for all values, and valueRuns for one. If
+	// there are more, calendarRuns of the job are read.
 	valueRuns    = 320
 	calendarRuns = 10_000
 	// calendarByValue reads the index of values. Joins would tempt PostgreSQL to read the whole tables.
@@ -48,13 +48,14 @@ func (r *jobHistory) Calendar(ctx context.Context, filter ports.CalendarFilter) 
 		N     int
 		Runs  string
 	}
-	err = r.store.scan(ctx, &rows, calendarByValue+list, filter.Param, valueRuns, filter.JobName, filter.Param, valueRuns, string(values))
+	most := min(valueRuns, max(1, calendarRuns/len(filter.Values)))
+	err = r.store.scan(ctx, &rows, calendarByValue+list, filter.Param, most, filter.JobName, filter.Param, most, string(values))
 	if err != nil {
 		return found, fmt.Errorf("read the calendar of job %s: %w", filter.JobName, err)
 	}
 	for _, row := range rows {
 		found.Runs = append(found.Runs, calendarRefs(row.Value, row.Runs)...)
-		if row.N == valueRuns {
+		if row.N == most {
 			found.Unread = append(found.Unread, row.Value)
 		}
 	}
@@ -81,8 +82,12 @@ func (r *jobHistory) calendarOfJob(ctx context.Context, filter ports.CalendarFil
 	for _, run := range found.Runs {
 		known[run.ID] = true
 	}
+	asked := map[string]bool{}
+	for _, value := range filter.Values {
+		asked[value] = true
+	}
 	for _, row := range rows {
-		if !known[row.ID] && slices.Contains(filter.Values, row.Value) {
+		if !known[row.ID] && asked[row.Value] {
 			found.Runs = append(found.Runs, ports.CalendarRun{Value: row.Value, ID: row.ID, Instance: row.InstanceID, Status: row.Status})
 		}
 	}

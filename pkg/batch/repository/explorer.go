@@ -286,6 +286,7 @@ func (r *explorer) Instances(ctx context.Context, filter ports.InstanceFilter) (
 	}
 	where := &conditions{}
 	where.add(filter.JobName != "", "job_name = ?", filter.JobName)
+	where.add(len(filter.Keys) > 0, "instance_key IN ?", filter.Keys)
 	where.add(filter.BaseKey != "", "base_key = ?", filter.BaseKey)
 	where.add(filter.NoRedrives, "base_key <> ''")
 	where.add(filter.OnlyBase, "base_key = instance_key")

@@ -12,8 +12,10 @@ type Submission struct {
 	Title string `json:"title,omitempty"`
 	Tasks []Spec `json:"tasks"`
 	// Type is its tasks' default.
-	Type           string `json:"type,omitempty"`
-	Budget         Budget `json:"budget"`
+	Type   string `json:"type,omitempty"`
+	Budget Budget `json:"budget"`
+	// Parallel bounds the tasks that are delivered and not over: the others wait. 0 means no bound.
+	Parallel       int    `json:"parallel,omitempty"`
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 	// Decider is registered; "" means the default.
 	Decider string `json:"decider,omitempty"`
@@ -29,6 +31,9 @@ func (s Submission) Check() error {
 		{"title", s.Title, maxTitle}, {"type", s.Type, maxType}, {"idempotency_key", s.IdempotencyKey, maxGroupKey}, {"decider", s.Decider, maxType},
 	} {
 		errs = append(errs, text.check())
+	}
+	if s.Parallel < 0 {
+		errs = append(errs, errors.New("parallel is negative"))
 	}
 	return errors.Join(errs...)
 }
@@ -58,6 +63,7 @@ type Group struct {
 	GroupStatus
 	Title             string     `json:"title,omitempty"`
 	Budget            Budget     `json:"budget"`
+	Parallel          int        `json:"parallel,omitempty"`
 	Decider           string     `json:"decider,omitempty"`
 	CancelRequestedAt *time.Time `json:"cancel_requested_at,omitempty"`
 	DeadlineAt        *time.Time `json:"deadline_at,omitempty"`

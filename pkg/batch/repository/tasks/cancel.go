@@ -12,9 +12,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
 
-func (r submissions) Cancel(ctx context.Context, id task.ID, actor, reason string) (core.Answer, error) {
+func (r submissions) Cancel(ctx context.Context, id task.ID, actor, reason string) (core.Answer, []taskports.Delivery, error) {
 	var moved guard.Result[task.State]
 	var refused error
+	var opened []taskports.Delivery
 	err := r.transact(ctx, func(ctx context.Context) error {
 		ordered, err := r.order.lockOrdered(ctx, id)
 		if err != nil {
@@ -31,19 +32,19 @@ func (r submissions) Cancel(ctx context.Context, id task.ID, actor, reason strin
 			return err
 		}
 		if ordered {
-			if err := r.order.cancelWaiting(ctx, id, actor); err != nil {
+			if opened, err = r.order.settle(ctx, id, task.Canceled, actor); err != nil {
 				return err
 			}
 		}
 		return r.waiters.tasksMoved(ctx, id)
 	})
 	if err != nil {
-		return "", named(id, err)
+		return "", nil, named(id, err)
 	}
 	if moved.Answer == core.Rejected && moved.Current == task.Canceled {
-		return core.Duplicate, nil // canceled in this epoch or earlier
+		return core.Duplicate, nil, nil // canceled in this epoch or earlier
 	}
-	return moved.Answer, refused
+	return moved.Answer, opened, refused
 }
 
 func (r submissions) CancelGroup(ctx context.Context, id task.GroupID, actor, reason string) (core.Answer, error) {

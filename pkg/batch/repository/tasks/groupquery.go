@@ -60,7 +60,8 @@ func (r groupQueries) group(ctx context.Context, row *taskGroup) (*task.Group, e
 		GroupStatus: *status, Title: row.Title, Decider: row.Decider, CancelRequestedAt: timeOf(row.CancelRequestedAt), DeadlineAt: timeOf(row.DeadlineAt),
 		CreatedAt: row.CreatedAt.Time, UpdatedAt: row.UpdatedAt.Time,
 	}
-	g.Budget, err = budgetOf(row.ID, row.Budget)
+	bounds, err := boundsOf(row.ID, row.Budget)
+	g.Budget, g.Parallel = bounds.Budget, bounds.Parallel
 	return g, err
 }
 

@@ -191,12 +191,20 @@ func (r maintenance) OpenLeft(ctx context.Context, limit int) ([]taskports.Deliv
 		err := r.scan(ctx, &rows, `SELECT DISTINCT n.id, n.group_id FROM {task} w JOIN {task_after} o ON o.task_id = w.id JOIN {task} n ON n.id = o.needs_id
 			WHERE w.state = 'WAITING' AND (n.state IN ('FAILED', 'TIMED_OUT', 'CANCELED') OR n.state = 'SUCCEEDED' AND NOT EXISTS
 			(SELECT 1 FROM {task_after} a JOIN {task} s ON s.id = a.needs_id WHERE a.task_id = w.id AND s.state <> 'SUCCEEDED')) ORDER BY n.id LIMIT ?`, limit)
-		if err != nil || len(rows) == 0 {
+		if err != nil {
 			return err
 		}
-		groups := make([]task.GroupID, len(rows))
-		for i, row := range rows {
-			groups[i] = row.GroupID
+		var bounded []taskGroup
+		err = r.scan(ctx, &bounded, `SELECT id, budget FROM {task_group} WHERE budget LIKE '%"parallel"%' AND id IN (SELECT group_id FROM {task} WHERE state = 'WAITING') ORDER BY id LIMIT ?`, limit)
+		if err != nil || len(rows)+len(bounded) == 0 {
+			return err
+		}
+		groups := make([]task.GroupID, 0, len(rows)+len(bounded))
+		for _, row := range rows {
+			groups = append(groups, row.GroupID)
+		}
+		for i := range bounded {
+			groups = append(groups, bounded[i].ID)
 		}
 		if err := r.scan(ctx, &locked, "SELECT id FROM {task_group} WHERE id IN ? ORDER BY id{lock}", groups); err != nil {
 			return err
@@ -218,6 +226,13 @@ func (r maintenance) OpenLeft(ctx context.Context, limit int) ([]taskports.Deliv
 					return err
 				}
 			}
+		}
+		for i := range bounded {
+			opened, _, err := r.order.openRoom(ctx, &bounded[i])
+			if err != nil {
+				return err
+			}
+			all = append(all, opened...)
 		}
 		return nil
 	})

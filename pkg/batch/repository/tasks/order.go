@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
@@ -10,9 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
 
-// order moves the tasks that wait for others of their group: they are WAITING. They move only in transactions that have
-// locked the row of the group before the rows of its tasks: of two concurrent ends the second one
-// sees the first.
+// order moves the tasks that wait for others of their group, or until fewer of its tasks are begun: they are
+// WAITING. They move only in transactions that have locked the row of the group before the rows of its tasks: of
+// two concurrent ends the second one sees the first.
 type order struct{ *moves }
 
 // lockOrdered locks the row of a task's group if tasks of the group wait for others, and reports
@@ -45,18 +46,54 @@ func (r order) lockOverdue(ctx context.Context, limit int) (ordered bool, inReac
 // begin.
 func (r order) settle(ctx context.Context, id task.ID, state task.State, actor string) ([]taskports.Delivery, error) {
 	if state != task.Succeeded {
-		return nil, r.cancelWaiting(ctx, id, actor)
+		if err := r.cancelWaiting(ctx, id, actor); err != nil {
+			return nil, err
+		}
 	}
-	var all []taskports.Delivery
-	for {
+	var group taskGroup
+	err := r.scan(ctx, &group, "SELECT id, budget FROM {task_group} WHERE id = (SELECT group_id FROM {task} WHERE id = ?)", id)
+	if err != nil {
+		return nil, err
+	}
+	opened, bounded, err := r.openRoom(ctx, &group)
+	if err != nil || bounded || state != task.Succeeded {
+		return opened, err
+	}
+	return r.open(ctx, math.MaxInt, guard.Condition{SQL: r.sql("id IN (SELECT task_id FROM {task_after} WHERE needs_id = ?)"), Args: []any{id}})
+}
+
+// room is how many tasks of a group may be opened, if they are bounded. The group is locked.
+func (r order) room(ctx context.Context, group *taskGroup) (room int, bounded bool, err error) {
+	bounds, err := boundsOf(group.ID, group.Budget)
+	if err != nil || bounds.Parallel == 0 {
+		return 0, false, err
+	}
+	begun := 0
+	err = r.scan(ctx, &begun, "SELECT count(*) FROM {task} WHERE group_id = ? AND state IN ('PENDING', 'ASSIGNED', 'RUNNING', 'RETRY_SCHEDULED', 'ORPHANED')", group.ID)
+	return max(bounds.Parallel-begun, 0), true, err
+}
+
+// openRoom opens tasks of a locked group in which fewer are begun than may be.
+func (r order) openRoom(ctx context.Context, group *taskGroup) (opened []taskports.Delivery, bounded bool, err error) {
+	room, bounded, err := r.room(ctx, group)
+	if err == nil && room > 0 {
+		opened, err = r.open(ctx, room, guard.Condition{SQL: "group_id = ?", Args: []any{group.ID}})
+	}
+	return opened, bounded, err
+}
+
+// open delivers at most so many ready tasks, in the order of the submission.
+func (r order) open(ctx context.Context, most int, among guard.Condition) (all []taskports.Delivery, err error) {
+	for len(all) < most {
+		limit := min(bulk, most-len(all))
 		opened, err := r.deliver(ctx, guard.Bulk{
-			Move: taskports.MoveOpen, Limit: bulk, Set: r.delivering(),
-			Where: []guard.Condition{{SQL: r.sql("id IN (SELECT task_id FROM {task_after} WHERE needs_id = ?)"), Args: []any{id}}, {SQL: r.ready()}},
+			Move: taskports.MoveOpen, OrderBy: "ordinal", Limit: limit, Set: r.delivering(), Where: []guard.Condition{among, {SQL: r.ready()}},
 		})
-		if all = append(all, opened...); err != nil || len(opened) < bulk {
+		if all = append(all, opened...); err != nil || len(opened) < limit {
 			return all, err
 		}
 	}
+	return all, nil
 }
 
 // cancelWaiting cancels all tasks that wait for one that ended without success. A task past its
@@ -77,13 +114,17 @@ func (r order) cancelWaiting(ctx context.Context, id task.ID, actor string) erro
 	return r.moveEach(ctx, waits, actor, reason, nil)
 }
 
-// inOrder makes a rerun wait for its task's dependencies, or refuses it if one of them has ended
-// without success.
-func (r order) inOrder(ctx context.Context, again *guard.Request) error {
+// inOrder makes a rerun wait for its task's dependencies, or until fewer tasks of the group are begun, or refuses it
+// if a dependency has ended without success.
+func (r order) inOrder(ctx context.Context, group *taskGroup, again *guard.Request) error {
 	var open []taskRow
 	err := r.scan(ctx, &open, `SELECT n.id, n.state, n.spec, n.idempotency_key FROM {task_after} a JOIN {task} n ON n.id = a.needs_id
 		WHERE a.task_id = ? AND n.state <> 'SUCCEEDED' ORDER BY n.id`, again.ID)
-	if err != nil || len(open) == 0 {
+	if err != nil {
+		return err
+	}
+	room, bounded, err := r.room(ctx, group)
+	if err != nil || len(open) == 0 && (!bounded || room > 0) {
 		return err
 	}
 	again.Move, again.Set = taskports.MoveWaitAgain, r.waitingAgain()

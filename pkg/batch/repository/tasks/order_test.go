@@ -152,7 +152,7 @@ func TestWhatWaitsForTwoFailuresWaitsForBothReruns(t *testing.T) {
 func TestWhatAnOperatorCanceledStaysCanceled(t *testing.T) {
 	each(t, func(s *scene) {
 		g := s.graph(task.Budget{}, "a", "b<a", "c<b", "d<a")
-		_, err := s.Cancel(s.Context(), g.ids["b"], "me", "not wanted")
+		_, _, err := s.Cancel(s.Context(), g.ids["b"], "me", "not wanted")
 		require.NoError(s, err)
 		require.Equal(s, "a PENDING b CANCELED c CANCELED d WAITING", g.states("a b c d"))
 		g.ends(g.begin["a"], fatal)
@@ -309,6 +309,88 @@ func TestARerunInBetweenLeavesTheOtherTasksToBeOpened(t *testing.T) {
 		require.Equal(s, "a PENDING b WAITING", first.states("a b"))
 		require.Equal(s, "a SUCCEEDED b PENDING", second.states("a b"))
 		require.Len(s, r.opened, 1)
+	})
+}
+
+// Rule OP17.
+func TestAGroupHasAtMostSoManyTasksBegun(t *testing.T) {
+	each(t, func(s *scene) {
+		sub := task.Submission{Parallel: 2, Budget: task.Budget{MaxAttempts: 2}}
+		for _, key := range strings.Fields("a b c d e f") {
+			sub.Tasks = append(sub.Tasks, task.Spec{Type: "work", Key: key})
+		}
+		sub.Tasks[3].After = []string{"b"}
+		done, begin := s.submit(sub)
+		g := &graph{scene: s, group: done.Group, ids: map[string]task.ID{}}
+		for i, spec := range sub.Tasks {
+			g.ids[spec.Key] = done.Tasks[i]
+		}
+		require.Len(s, begin, 2)
+		require.Equal(s, "a PENDING b PENDING c WAITING d WAITING e WAITING f WAITING", g.states("a b c d e f"))
+		group, err := s.Group(s.Context(), done.Group)
+		require.NoError(s, err)
+		require.Equal(s, 2, group.Parallel)
+
+		require.Len(s, g.ends(begin[0], task.Success()), 1)
+		require.Equal(s, "a SUCCEEDED b PENDING c PENDING d WAITING e WAITING", g.states("a b c d e"))
+		require.Empty(s, g.ends(begin[1], task.Failure("no")), "it keeps its place until its retry is over")
+		opened := g.ends(s.again(), task.Failure("no"))
+		require.Len(s, opened, 1, "d is canceled, and e has its place")
+		require.Equal(s, "b FAILED c PENDING d CANCELED e PENDING f WAITING", g.states("b c d e f"))
+
+		answer, deliveries, err := g.rerun("b")
+		require.NoError(s, err)
+		require.Equal(s, core.Applied, answer)
+		require.Empty(s, deliveries, "there is no place for it")
+		require.Equal(s, "b WAITING d WAITING", g.states("b d"))
+		_, deliveries, err = s.Cancel(s.Context(), g.ids["e"], "me", "not wanted")
+		require.NoError(s, err)
+		require.Len(s, deliveries, 1)
+		require.Equal(s, "b PENDING c PENDING d WAITING e CANCELED f WAITING", g.states("b c d e f"))
+
+		none, err := s.OpenLeft(s.Context(), 10)
+		require.NoError(s, err)
+		require.Empty(s, none, "there is no place")
+		ref := s.claim(deliveries[0], worker("old")).Ref
+		ref.Group, ref.Ordered = 0, false
+		s.end(ref, task.Success()) // by a program that does not open tasks
+		require.Equal(s, "c PENDING d WAITING f WAITING", g.states("c d f"))
+		left, err := s.OpenLeft(s.Context(), 10)
+		require.NoError(s, err)
+		require.Len(s, left, 1)
+		require.Equal(s, "c PENDING d PENDING f WAITING", g.states("c d f"))
+	})
+}
+
+func TestTwoEndsAtOnceOpenNoMoreThanTheirPlaces(t *testing.T) {
+	each(t, func(s *scene) {
+		const n = 12
+		sub := task.Submission{Parallel: 4, Tasks: make([]task.Spec, n)}
+		for i := range sub.Tasks {
+			sub.Tasks[i].Type = "work"
+		}
+		done, begin := s.submit(sub)
+		for len(begin) > 0 {
+			require.LessOrEqual(s, len(begin), 4)
+			opened, errs := make([][]taskports.Delivery, len(begin)), make([]error, len(begin))
+			var all sync.WaitGroup
+			for i, d := range begin {
+				ref := s.claim(d, worker("a")).Ref
+				all.Go(func() {
+					ended, err := s.End(context.WithoutCancel(t.Context()), ref, task.Success(), decide)
+					opened[i], errs[i] = ended.Opened, err
+				})
+			}
+			all.Wait()
+			begin = nil
+			for i := range opened {
+				require.NoError(s, errs[i])
+				begin = append(begin, opened[i]...)
+			}
+		}
+		group, err := s.Group(s.Context(), done.Group)
+		require.NoError(s, err)
+		require.Equal(s, n, group.Succeeded)
 	})
 }
 

@@ -303,10 +303,10 @@ func TestACanceledTaskIsNotRunAgainBeforeItsWorkerLetsGo(t *testing.T) {
 	each(t, func(s *scene) {
 		d := s.one(task.Spec{}, task.Budget{})
 		c := s.claim(d, worker("a"))
-		answer, err := s.Cancel(s.Context(), d.ID, "me", "wrong file")
+		answer, _, err := s.Cancel(s.Context(), d.ID, "me", "wrong file")
 		require.NoError(s, err)
 		require.Equal(s, core.Applied, answer)
-		answer, err = s.Cancel(s.Context(), d.ID, "me", "again")
+		answer, _, err = s.Cancel(s.Context(), d.ID, "me", "again")
 		require.NoError(s, err)
 		require.Equal(s, core.Duplicate, answer)
 		_, _, err = s.Rerun(s.Context(), d.ID, "me", "")

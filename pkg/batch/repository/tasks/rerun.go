@@ -23,7 +23,7 @@ func (r submissions) Rerun(ctx context.Context, id task.ID, actor, reason string
 		again := guard.Request{ID: int64(id), Move: taskports.MoveRerun, Where: []guard.Condition{r.released()}, Set: r.rerunning()}
 		ordered := len(groups) == 1 && groups[0].Ordered
 		if ordered {
-			if err := r.order.inOrder(ctx, &again); err != nil {
+			if err := r.order.inOrder(ctx, &groups[0], &again); err != nil {
 				return err
 			}
 		}

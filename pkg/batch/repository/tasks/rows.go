@@ -30,11 +30,22 @@ type taskGroup struct {
 	UpdatedAt         gormtx.Instant `gorm:"autoUpdateTime:false"`
 }
 
-func budgetOf(group task.GroupID, text string) (b task.Budget, err error) {
+// groupBounds are stored in the column budget.
+type groupBounds struct {
+	task.Budget
+	Parallel int `json:"parallel,omitempty"`
+}
+
+func boundsOf(group task.GroupID, text string) (b groupBounds, err error) {
 	if err = json.Unmarshal([]byte(text), &b); err != nil {
 		err = fmt.Errorf("the stored budget of group %d: %w", group, err)
 	}
 	return b, err
+}
+
+func budgetOf(group task.GroupID, text string) (task.Budget, error) {
+	b, err := boundsOf(group, text)
+	return b.Budget, err
 }
 
 type taskRow struct {

@@ -119,13 +119,13 @@ func (r submissions) submit(ctx context.Context, s task.Submission) (*task.Submi
 	if err != nil {
 		return nil, nil, err
 	}
-	budget, err := json.Marshal(s.Budget.Filled())
+	budget, err := json.Marshal(groupBounds{s.Budget.Filled(), s.Parallel})
 	if err != nil {
 		return nil, nil, err
 	}
 	group := taskGroup{
 		StepExecutionID: orNil(s.Step), Title: s.Title, Budget: string(budget), Decider: s.Decider, TaskCount: int64(len(s.Tasks)), IdempotencyKey: orNil(s.IdempotencyKey),
-		RequestHash: hashOf(s), MaxTotalAttempts: int64(s.Budget.MaxTotalAttempts), Ordered: order != nil, CreatedAt: gormtx.Clock(0), UpdatedAt: gormtx.Clock(0),
+		RequestHash: hashOf(s), MaxTotalAttempts: int64(s.Budget.MaxTotalAttempts), Ordered: order != nil || s.Parallel > 0, CreatedAt: gormtx.Clock(0), UpdatedAt: gormtx.Clock(0),
 	}
 	if s.Budget.Deadline > 0 {
 		group.DeadlineAt = gormtx.Clock(s.Budget.Deadline)
@@ -137,14 +137,17 @@ func (r submissions) submit(ctx context.Context, s task.Submission) (*task.Submi
 	if made.RowsAffected == 0 {
 		return nil, nil, errRaced
 	}
-	rows := make([]taskRow, len(s.Tasks))
+	rows, room := make([]taskRow, len(s.Tasks)), s.Parallel
 	for i, spec := range s.Tasks {
 		if rows[i], err = newRow(group.ID, i, spec); err != nil {
 			return nil, nil, fmt.Errorf("tasks[%d]: %w", i, err)
 		}
 		rows[i].DeadlineAt = group.DeadlineAt
-		if order != nil && len(order[i]) > 0 {
+		switch {
+		case order != nil && len(order[i]) > 0, s.Parallel > 0 && room == 0:
 			rows[i].State = task.Waiting
+		default:
+			room--
 		}
 	}
 	made = r.session(ctx).Table(r.table()).Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(rows, insertBatch)

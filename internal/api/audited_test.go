@@ -25,7 +25,9 @@ type acting struct {
 func TestEveryActOfTheAPIIsAudited(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
-		s := newScene(t, url).serve()
+		scene := newScene(t, url)
+		scene.write("daily.yaml", "job: daily\nparameters: {day: {type: date}}\nschedule: {cron: '@daily', parameters: {day: '${schedule.date}'}}\nflow:\n- {step: one, tasklet: {sql: select 1}}\n")
+		s := scene.serve()
 		newest := func() operator.ActView {
 			var page operator.ActPage
 			require.NoError(t, json.Unmarshal([]byte(s.call("GET", "/v1/audit?limit=1", nil).is(http.StatusOK).text), &page))
@@ -58,6 +60,8 @@ func TestEveryActOfTheAPIIsAudited(t *testing.T) {
 		var reason any = map[string]any{"reason": "ticket 7"}
 		at := func(format string, id core.JobExecutionID) string { return fmt.Sprintf(format, id) }
 		add("/v1/jobs/{job}/run", ports.VerbRun, "/v1/jobs/nightly/run", reason)
+		add("/v1/jobs/{job}/register", ports.VerbRegister, "/v1/jobs/daily/register", nil)
+		add("/v1/definitions/{job}/run", ports.VerbRun, "/v1/definitions/daily/run", map[string]any{"time": "2026-11-27T00:00"})
 		add("/v1/jobs/{job}/plan", "", "/v1/jobs/nightly/plan", map[string]any{})
 		add("/v1/executions/{execution}/plan", "", at("/v1/executions/%d/plan", broken), nil)
 		add("/v1/executions/{execution}/redrive/plan", "", at("/v1/executions/%d/redrive/plan", loaded), nil)
@@ -97,6 +101,7 @@ func TestEveryActOfTheAPIIsAudited(t *testing.T) {
 			"/v1/jobs/{job}/plan", "/v1/executions/{execution}/plan", "/v1/executions/{execution}/redrive/plan", "/v1/jobs/{job}/run", "/v1/executions/{execution}/restart", "/v1/executions/{execution}/redrive",
 			"/v1/executions/{execution}/abandon", "/v1/groups", "/v1/tasks", "/v1/tasks/{task}/cancel", "/v1/tasks/{task}/rerun", "/v1/groups/{group}/cancel",
 			"/v1/bulk", "/v1/jobs/{job}/backfill", "/v1/events/{event}/offer", "/v1/settings/{name}", "/v1/definitions/{job}/disable", "/v1/definitions/{job}/enable", "/v1/executions/{execution}/stop", "/v1/recover",
+			"/v1/jobs/{job}/register", "/v1/definitions/{job}/run",
 		} {
 			act := acts[path]
 			delete(acts, path)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -29,11 +30,21 @@ type (
 		Reason string `json:"reason,omitempty" maxLength:"1000" doc:"The reason, for the audit"`
 	}
 	listTasksInput struct {
-		Group  int64  `query:"group" minimum:"0" doc:"Only tasks of this group"`
-		State  string `query:"state" maxLength:"50" doc:"Only tasks in this state"`
-		Type   string `query:"type" maxLength:"200" doc:"Only tasks of this type"`
-		Before int64  `query:"before" minimum:"0" doc:"Only those with a smaller number"`
+		Group  int64     `query:"group" minimum:"0" doc:"Only tasks of this group"`
+		State  string    `query:"state" maxLength:"50" doc:"Only tasks in this state"`
+		Type   string    `query:"type" maxLength:"200" doc:"Only tasks of this type"`
+		Since  time.Time `query:"since" doc:"Only tasks that were submitted then or later"`
+		Until  time.Time `query:"until" doc:"Only tasks that were submitted before"`
+		Text   string    `query:"text" maxLength:"200" doc:"Only tasks with this text in their type, title, key or last error; the case of letters does not matter"`
+		Before int64     `query:"before" minimum:"0" doc:"Only those with a smaller number: next of the previous page"`
 		PageSize
+	}
+	taskLogInput struct {
+		TaskPath
+		Attempt int    `query:"attempt" minimum:"0" doc:"Number of an attempt; 0 means the newest one with an output"`
+		Output  string `query:"output" maxLength:"20" doc:"Stdout or Stderr; empty means the first that there is"`
+		From    int    `query:"from" minimum:"0" doc:"Number of characters to leave out: next of the previous page"`
+		Limit   int    `query:"limit" minimum:"0" maximum:"65536" doc:"Number of characters; 0 means 65536"`
 	}
 	groupsInput struct {
 		Before int64 `query:"before" minimum:"0" doc:"Only those with a smaller number"`
@@ -41,6 +52,7 @@ type (
 	}
 	taskList struct {
 		Tasks []runtime.TaskView `json:"tasks"`
+		Next  int64              `json:"next,omitempty" doc:"before of the next page, which may be empty; absent if all was searched. A page ends after about a tenth of a second"`
 	}
 	groupList struct {
 		Groups []runtime.GroupView `json:"groups"`
@@ -94,6 +106,12 @@ func (a *api) addTasks(h huma.API) {
 	huma.Register(h, get(h, "show-task", "/v1/tasks/{task}", "One task", "With its attempts and the decision after each."),
 		func(ctx context.Context, in *TaskPath) (*output[taskDetails], error) {
 			return answer(a, ctx, func() (*taskDetails, error) { return a.showTask(ctx, task.ID(in.ID)) })
+		})
+	huma.Register(h, get(h, "task-log", "/v1/tasks/{task}/log", "The output of a task", "The standard output and error that a handler left, a page at a time."),
+		func(ctx context.Context, in *taskLogInput) (*output[taskports.TaskLog], error) {
+			return answer(a, ctx, func() (*taskports.TaskLog, error) {
+				return a.Tasks.Log(ctx, taskports.LogFilter{Task: task.ID(in.ID), Attempt: in.Attempt, Output: task.ArtifactKind(in.Output), From: in.From, Limit: in.Limit})
+			})
 		})
 	huma.Register(h, get(h, "list-groups", "/v1/groups", "Groups of tasks, newest first", "Each with the counts of its tasks."),
 		func(ctx context.Context, in *groupsInput) (*output[groupList], error) {
@@ -181,18 +199,17 @@ func views[T, V any](list []T, view func(T) V) []V {
 
 func (a *api) listTasks(ctx context.Context, in *listTasksInput) (*output[taskList], error) {
 	return answer(a, ctx, func() (*taskList, error) {
-		tasks, err := a.Tasks.Tasks(ctx, task.Filter{
-			Group: task.GroupID(in.Group), State: task.State(in.State), Type: in.Type, Before: task.ID(in.Before), Limit: in.size(),
+		found, err := a.Tasks.Search(ctx, task.Filter{
+			Group: task.GroupID(in.Group), State: task.State(in.State), Type: in.Type, Since: in.Since, Until: in.Until, Text: in.Text, Before: task.ID(in.Before), Limit: in.size(),
 		})
 		if err != nil {
 			return nil, err
 		}
-		waits, err := a.Tasks.Waits(ctx, tasks)
-		return &taskList{views(tasks, func(t task.Task) runtime.TaskView {
+		return &taskList{views(found.Tasks, func(t task.Task) runtime.TaskView {
 			view := viewTask(ctx, t)
-			view.WaitsFor = waits[t.ID]
+			view.WaitsFor = found.Waits[t.ID]
 			return view
-		})}, err
+		}), int64(found.Next)}, nil
 	})
 }
 

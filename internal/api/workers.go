@@ -19,20 +19,30 @@ type (
 	workerView struct {
 		Name        string            `json:"name"`
 		State       string            `json:"state" doc:"ACTIVE, DRAINING (it is stopping), GONE (it left) or LOST (its lease expired)"`
+		Leads       bool              `json:"leads" doc:"It leads: it starts scheduled runs, and assigns work with a placement"`
 		Labels      map[string]string `json:"labels" doc:"The labels with which placements are compared"`
 		Types       []string          `json:"types" doc:"The types of tasks that it executes"`
 		Deciders    []string          `json:"deciders" doc:"The deciders that it has"`
 		Parts       bool              `json:"parts" doc:"Whether it runs partitions and continues parked executions"`
 		Capacity    int               `json:"capacity"`
-		Executing   int               `json:"executing"`
+		Executing   int               `json:"executing" doc:"Number of tasks that it has"`
+		Busy        int               `json:"busy" doc:"Number of slots in use: by tasks, parts, and executions that it continues"`
 		Version     string            `json:"version"`
 		StartedAt   time.Time         `json:"started_at"`
 		HeartbeatAt time.Time         `json:"heartbeat_at"`
+		LeaseLeft   float64           `json:"lease_left" doc:"Seconds until its lease ends; negative after its end"`
+		Held        int               `json:"held" doc:"Number of tasks, parts and executions that it has"`
+		Holds       []taskports.Held  `json:"holds" doc:"The first 100 of them"`
 	}
 	workerList struct {
-		Workers  []workerView               `json:"workers"`
-		Waiting  []string                   `json:"waiting_types" doc:"Types of tasks that wait and that no live worker executes"`
-		Deciders []taskports.WaitingDecider `json:"waiting_deciders" doc:"Deciders that tasks wait for and that no live worker has"`
+		Workers    []workerView               `json:"workers"`
+		Leader     *taskports.Leader          `json:"leader,omitempty" doc:"The worker that leads, or led last"`
+		Processes  []runtime.ProcessView      `json:"processes" doc:"Servers, and commands, that run executions now"`
+		Types      []runtime.TypeView         `json:"types" doc:"The types of tasks that wait, are executed, or that a live worker executes"`
+		Placements []runtime.PlacementView    `json:"placements" doc:"Work that waits to be assigned, by its placement: at most 200"`
+		More       bool                       `json:"more,omitempty" doc:"Processes hold more work than was read"`
+		Waiting    []string                   `json:"waiting_types" doc:"Types of tasks that wait and that no live worker executes"`
+		Deciders   []taskports.WaitingDecider `json:"waiting_deciders" doc:"Deciders that tasks wait for and that no live worker has"`
 	}
 	settingList struct {
 		Settings []taskports.Setting `json:"settings"`
@@ -48,6 +58,8 @@ type (
 		ID      string `json:"id" doc:"The setting, or the job"`
 		Status  string `json:"status" doc:"The value, or enabled or disabled"`
 		Applied bool   `json:"applied" doc:"False if nothing changed"`
+		Version string `json:"version,omitempty" doc:"Of a registration: the hash of the job file and of the files that it names"`
+		Before  string `json:"before,omitempty" doc:"The version that was registered before"`
 		Warnings
 	}
 	// Warnings is embedded in answers about work that workers begin.
@@ -72,7 +84,7 @@ type (
 )
 
 func (a *api) addWorkers(h huma.API) {
-	huma.Register(h, get(h, "list-workers", "/v1/workers", "The workers, past and present", "With the types of tasks that wait for a worker and have none."),
+	huma.Register(h, get(h, "list-workers", "/v1/workers", "The workers, past and present", "With the work that each holds, the types of tasks, and the work that waits for a worker."),
 		func(ctx context.Context, _ *struct{}) (*output[workerList], error) {
 			return answer(a, ctx, func() (*workerList, error) { return a.workers(ctx) })
 		})
@@ -99,34 +111,32 @@ func (a *api) addWorkers(h huma.API) {
 }
 
 func (a *api) workers(ctx context.Context) (*workerList, error) {
-	workers, err := a.Tasks.Workers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	waiting, err := a.Tasks.WaitingTypes(ctx)
+	work, err := a.Tasks.Work(ctx)
 	if err != nil {
 		return nil, err
 	}
 	deciders, err := a.Tasks.WaitingDeciders(ctx)
-	return &workerList{views(workers, func(w taskports.Worker) workerView {
-		return workerView{w.Name, w.State, maps.Collect(maps.All(w.Labels)), append([]string{}, w.Types...), append([]string{}, w.Deciders...), w.Parts, w.Capacity, w.Executing, w.Version, w.StartedAt, w.HeartbeatAt}
-	}), append([]string{}, waiting...), append([]taskports.WaitingDecider{}, deciders...)}, err
+	return &workerList{
+		Workers: views(work.Workers, func(w runtime.WorkerView) workerView {
+			return workerView{
+				w.Name, w.State, w.Leads, maps.Collect(maps.All(w.Labels)), append([]string{}, w.Types...), append([]string{}, w.Deciders...), w.Parts, w.Capacity, w.Executing, w.Busy,
+				w.Version, w.StartedAt, w.HeartbeatAt, w.LeaseLeft, w.Held, w.Holds,
+			}
+		}),
+		Leader: work.Leader, Processes: work.Processes, Types: work.Types, Placements: work.Placements, More: work.More, Waiting: work.InVain(),
+		Deciders: append([]taskports.WaitingDecider{}, deciders...),
+	}, err
 }
 
 func (a *api) warnIfNothingLeads(ctx context.Context, may bool) (Warnings, error) {
 	if !may {
 		return Warnings{}, nil
 	}
-	alive, err := a.workerLives(ctx)
-	if err != nil || alive {
+	lacking, err := a.Tasks.NoWorker(ctx)
+	if err != nil || lacking == "" {
 		return Warnings{}, err
 	}
 	return Warnings{[]string{"no worker is alive, so registered jobs that are due do not start; start a worker, or the server with --worker"}}, nil
-}
-
-func (a *api) workerLives(ctx context.Context) (bool, error) {
-	workers, err := a.Tasks.Workers(ctx)
-	return slices.ContainsFunc(workers, func(w taskports.Worker) bool { return w.State == taskports.WorkerActive }), err
 }
 
 func (a *api) addDefinitions(h huma.API) {
@@ -141,18 +151,19 @@ func (a *api) addDefinitions(h huma.API) {
 				return &definitionList{list, warnings}, err
 			})
 		})
-	huma.Register(h, get(h, "list-schedules", "/v1/schedules", "The next times of registered jobs", "The enabled schedules, with their next times. The response has a warning if no worker is alive, because then nothing starts them."),
+	huma.Register(h, get(h, "list-schedules", "/v1/schedules", "The schedules of registered jobs", "The enabled ones have their next times. The response has a warning if no worker is alive, because then nothing starts them."),
 		func(ctx context.Context, in *schedulesInput) (*output[scheduleList], error) {
 			return answer(a, ctx, func() (*scheduleList, error) {
 				list, err := a.Service.Schedules(ctx, operator.SchedulesRequest{Count: in.Count})
 				if err != nil {
 					return nil, err
 				}
-				warnings, err := a.warnIfNothingLeads(ctx, len(list) > 0)
+				warnings, err := a.warnIfNothingLeads(ctx, slices.ContainsFunc(list, func(s operator.ScheduleView) bool { return s.Enabled }))
 				return &scheduleList{list, warnings}, err
 			})
 		})
 	a.addScheduleTimes(h)
+	a.addScheduleActs(h)
 	a.addSwitch(h, "enable", "Enable the schedule of a registered job", "Runs that were due while it was disabled are not caught up.", (*operator.Service).EnableAnswer)
 	a.addSwitch(h, "disable", "Disable the schedule of a registered job", "Running executions and submitted runs continue.", (*operator.Service).DisableAnswer)
 }
@@ -165,12 +176,9 @@ func (a *api) addSwitch(h huma.API, act, summary, text string, do func(*operator
 				if err != nil {
 					return nil, err
 				}
-				got := &changed{ID: view.Job, Status: "disabled", Applied: answered == core.Applied}
-				if view.Enabled {
-					got.Status = "enabled"
-				}
+				got := switched(view, answered == core.Applied)
 				got.Warnings, err = a.warnIfNothingLeads(ctx, view.Enabled)
-				return got, err
+				return &got, err
 			})
 		})
 }

@@ -230,7 +230,7 @@ func cronText(s taskports.Schedule) string {
 func (c definitionsCommands) definitionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "definitions",
-		Short: "List, enable and disable registered jobs",
+		Short: "List, enable, disable and run registered jobs",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return c.list(cmd.Context()) },
 	}
@@ -252,7 +252,8 @@ func (c definitionsCommands) definitionsCommand() *cobra.Command {
 			"Running and submitted executions continue. The job can still be started by name.",
 			func(ctx context.Context, s *operator.Service, name string) (*operator.DefinitionView, error) {
 				return s.Disable(ctx, name)
-			}))
+			}),
+		c.timeRunCommand())
 	return cmd
 }
 

@@ -29,9 +29,9 @@ func (c definitionsCommands) schedulesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schedules [JOB]",
 		Short: "List when registered jobs are due, the next one first",
-		Long: `Lists the next times of the schedules of registered jobs that are enabled, each in
-its own time zone. A time that a clock change skips is due at the end of the gap. Due
-times that no worker has submitted yet come first.
+		Long: `Lists the next times of the schedules of registered jobs, each in its own time zone.
+A time that a clock change skips is due at the end of the gap. Due times that no worker
+has submitted yet come first, and disabled schedules last.
 
 With JOB it lists the next times of this job and the past ones, newest first: whether
 the run began, how late, and how it ended; or whether the time was missed, was left out,
@@ -191,7 +191,7 @@ func (c definitionsCommands) printWeek(w *operator.ScheduleWeek) error {
 		}
 	}
 	if len(rows) == 0 {
-		return c.env.print(text + "No registered job has a schedule that is enabled.\n")
+		return c.env.print(text + "No registered job has a schedule.\n")
 	}
 	return c.env.print(text + "\n" + renderTable([]column{{title: "job"}, {title: "cron"}, {title: "timezone"}, {title: "usually", right: true}, {title: "in this week"}}, rows))
 }
@@ -200,7 +200,7 @@ func (c definitionsCommands) schedules(ctx context.Context, req operator.Schedul
 	views := []operator.ScheduleView{}
 	err := c.env.read(ctx, func(s *Session) (err error) {
 		views, err = s.Service.Schedules(ctx, req)
-		if len(views) > 0 {
+		if slices.ContainsFunc(views, func(v operator.ScheduleView) bool { return v.Enabled }) {
 			c.warnIfNothingLeads(ctx, s)
 		}
 		return err
@@ -219,10 +219,23 @@ func (c definitionsCommands) schedules(ctx context.Context, req operator.Schedul
 	return errors.Join(c.printSchedules(views), err)
 }
 
+// scheduledRow is a time, or a disabled schedule.
 type scheduledRow struct {
 	operator.ScheduledTime
 	of  *operator.ScheduleView
 	due bool
+}
+
+func (r scheduledRow) in(now time.Time) (at, in string) {
+	switch {
+	case !r.of.Enabled:
+		return "-", "disabled"
+	case r.due:
+		in = "due"
+	default:
+		in = "in " + humanize.Duration(r.At.Sub(now))
+	}
+	return r.At.Format(ownTime), in
 }
 
 func (c definitionsCommands) printSchedules(views []operator.ScheduleView) error {
@@ -237,24 +250,26 @@ func (c definitionsCommands) printSchedules(views []operator.ScheduleView) error
 		}
 	}
 	slices.SortStableFunc(list, func(a, b scheduledRow) int { return a.At.Compare(b.At) })
+	for i := range views {
+		if !views[i].Enabled {
+			list = append(list, scheduledRow{of: &views[i]})
+		}
+	}
 	if c.env.format == formatCSV {
 		rows := make([][]string, 0, len(list))
 		for _, r := range list {
-			rows = append(rows, []string{r.of.Job, r.Key, csvTime(r.At), r.of.Timezone, fmt.Sprint(r.due), r.of.Cron, r.of.CatchUp, r.of.Overlap, calendarName(r.of.Schedule), r.of.WhenClosed})
+			rows = append(rows, []string{r.of.Job, r.Key, csvTime(r.At), r.of.Timezone, fmt.Sprint(r.due), r.of.Cron, r.of.CatchUp, r.of.Overlap, calendarName(r.of.Schedule), r.of.WhenClosed, fmt.Sprint(r.of.Enabled)})
 		}
-		return c.env.printCSV([]string{"job", "key", "at", "timezone", "due", "cron", "catch_up", "overlap", "calendar", "when_closed"}, rows)
+		return c.env.printCSV([]string{"job", "key", "at", "timezone", "due", "cron", "catch_up", "overlap", "calendar", "when_closed", "enabled"}, rows)
 	}
 	if len(list) == 0 {
-		c.env.log.Info("no registered job has a schedule that is enabled in " + c.env.databaseText(c.env.settings.Repository.Database))
+		c.env.log.Info("no registered job has a schedule in " + c.env.databaseText(c.env.settings.Repository.Database))
 		return nil
 	}
 	var rows [][]string
 	for _, r := range list {
-		in := "in " + humanize.Duration(r.At.Sub(c.env.now()))
-		if r.due {
-			in = "due"
-		}
-		rows = append(rows, []string{r.At.Format("Mon 2006-01-02 15:04 -07:00"), in, r.of.Job, cronText(r.of.Schedule), r.of.Timezone, r.of.CatchUp, r.of.Overlap})
+		at, in := r.in(c.env.now())
+		rows = append(rows, []string{at, in, r.of.Job, cronText(r.of.Schedule), r.of.Timezone, r.of.CatchUp, r.of.Overlap})
 	}
 	text := renderTable([]column{{title: "at"}, {title: "", right: true}, {title: "job"}, {title: "cron"}, {title: "timezone"}, {title: "catch up"}, {title: "overlap"}}, rows)
 	for _, v := range views {

@@ -2,15 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/surfin-batch/surfin/internal/humanize"
-	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
@@ -85,46 +81,4 @@ func (c taskCommands) printActed(what string, acted *runtime.Acted, err error) e
 		what += " (it was so already)"
 	}
 	return c.env.print(what + "\n")
-}
-
-func (c taskCommands) workersCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "workers",
-		Short: "List the current and former workers",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.with(cmd.Context(), func(s *runtime.TaskService) error {
-				workers, err := s.Workers(cmd.Context())
-				if err != nil {
-					return err
-				}
-				waiting, err := s.WaitingTypes(cmd.Context())
-				if err != nil {
-					return err
-				}
-				for _, t := range waiting {
-					c.env.log.WarnContext(cmd.Context(), fmt.Sprintf("tasks of type %q wait, and no live worker executes them", t))
-				}
-				deciders, err := s.WaitingDeciders(cmd.Context())
-				if err != nil {
-					return err
-				}
-				for _, d := range deciders {
-					c.env.log.WarnContext(cmd.Context(), fmt.Sprintf("%d tasks wait for the decider %q, and no live worker has it", d.Tasks, d.Name))
-				}
-				if c.env.format == formatJSON {
-					return c.env.printJSON(append([]taskports.Worker{}, workers...))
-				}
-				var rows [][]string
-				for _, w := range workers {
-					rows = append(rows, []string{w.Name, w.State, humanize.Count(w.Executing), humanize.Count(w.Capacity), core.LabelsText(w.Labels), strings.Join(w.Types, " "), strings.Join(w.Deciders, " "), map[bool]string{true: "yes", false: "no"}[w.Parts], w.Version, humanize.Time(w.HeartbeatAt)})
-				}
-				return c.printTable([]column{
-					{title: "worker"}, {title: "state"}, {title: "executing", right: true}, {title: "slots", right: true}, {title: "labels"}, {title: "types"}, {title: "deciders"}, {title: "parts"}, {title: "version"}, {title: "heartbeat"},
-				}, rows)
-			})
-		},
-	}
-	c.env.addListFormatFlag(cmd)
-	return cmd
 }

@@ -33,7 +33,7 @@ retry it if it fails. Tasks that are submitted together are a group.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(c.submitCommand(), c.listCommand(), c.showCommand(), c.statusCommand(), c.waitCommand(), c.cancelCommand(), c.rerunCommand(), c.workersCommand())
+	cmd.AddCommand(c.submitCommand(), c.listCommand(), c.showCommand(), c.statusCommand(), c.waitCommand(), c.cancelCommand(), c.rerunCommand(), c.workersCommand(), c.typesCommand(), c.logCommand())
 	return cmd
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,7 @@ import (
 func (c taskCommands) listCommand() *cobra.Command {
 	var f task.Filter
 	var group, before int64
-	var state string
+	var state, since, until string
 	f.Limit = 50
 	cmd := &cobra.Command{
 		Use:     "list",
@@ -30,6 +31,17 @@ func (c taskCommands) listCommand() *cobra.Command {
 				return usagef("--limit %d: at least 1", f.Limit)
 			}
 			f.Group, f.Before, f.State = task.GroupID(group), task.ID(before), task.State(strings.ToUpper(state))
+			for _, of := range []struct {
+				flag, text string
+				into       *time.Time
+			}{{"--since", since, &f.Since}, {"--until", until, &f.Until}} {
+				var err error
+				if of.text != "" {
+					if *of.into, err = parseMoment(of.flag, of.text, c.env.now()); err != nil {
+						return err
+					}
+				}
+			}
 			return c.with(cmd.Context(), func(s *runtime.TaskService) error { return c.list(cmd.Context(), s, f) })
 		},
 	}
@@ -37,6 +49,9 @@ func (c taskCommands) listCommand() *cobra.Command {
 	flags.Int64Var(&group, "group", 0, "only tasks of the `GROUP` with this number")
 	flags.StringVar(&state, "state", "", "only tasks in this `STATE`: "+humanize.Join(stateNames()))
 	flags.StringVar(&f.Type, "type", "", "only tasks of this `TYPE`")
+	flags.StringVar(&since, "since", "", "only tasks that were submitted at this `TIME` or later")
+	flags.StringVar(&until, "until", "", "only tasks that were submitted before this `TIME`")
+	flags.StringVar(&f.Text, "text", "", "only tasks with this `TEXT` in their type, title, key or last error")
 	flags.Int64Var(&before, "before", 0, "only tasks with a smaller number than `TASK`: the next page")
 	flags.IntVar(&f.Limit, "limit", f.Limit, "at most `N` tasks")
 	completeFlag(cmd, "state", stateNames()...)
@@ -53,14 +68,11 @@ func stateNames() []string {
 }
 
 func (c taskCommands) list(ctx context.Context, s *runtime.TaskService, f task.Filter) error {
-	list, err := s.Tasks(ctx, f)
+	found, err := s.Search(ctx, f)
 	if err != nil {
 		return err
 	}
-	waits, err := s.Waits(ctx, list)
-	if err != nil {
-		return err
-	}
+	list, waits := found.Tasks, found.Waits
 	views, rows := make([]runtime.TaskView, 0, len(list)), make([][]string, 0, len(list))
 	for _, t := range list {
 		view := runtime.ViewTask(t)
@@ -73,6 +85,9 @@ func (c taskCommands) list(ctx context.Context, s *runtime.TaskService, f task.F
 	}
 	if c.env.format == formatJSON {
 		return c.env.printJSON(views)
+	}
+	if found.Next != 0 {
+		c.env.log.InfoContext(ctx, fmt.Sprintf("there may be more: --before %d", found.Next))
 	}
 	return c.printTable([]column{
 		{title: "task", right: true}, {title: "group", right: true}, {title: "type"}, {title: "title"}, {title: "state"},
@@ -95,6 +110,43 @@ func (c taskCommands) showCommand() *cobra.Command {
 	}
 	c.env.addFormatFlag(cmd)
 	return cmd
+}
+
+func (c taskCommands) logCommand() *cobra.Command {
+	var f taskports.LogFilter
+	cmd := &cobra.Command{
+		Use:   "log TASK",
+		Short: "Print the output that a task has left",
+		Long:  `Prints the standard output, or else the standard error, that the handler of the newest attempt with an output has left.`,
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseNumber("TASK", args[0])
+			if err != nil {
+				return err
+			}
+			f.Task = task.ID(id)
+			if f.Output != "" {
+				f.Output = task.ArtifactKind(strings.ToUpper(string(f.Output[:1])) + strings.ToLower(string(f.Output[1:])))
+			}
+			return c.with(cmd.Context(), func(s *runtime.TaskService) error { return c.printLog(cmd.Context(), s, f) })
+		},
+	}
+	cmd.Flags().IntVar(&f.Attempt, "attempt", 0, "of the attempt with this `NUMBER`")
+	cmd.Flags().StringVar((*string)(&f.Output), "output", "", "`stdout` or stderr")
+	return cmd
+}
+
+func (c taskCommands) printLog(ctx context.Context, s *runtime.TaskService, f taskports.LogFilter) error {
+	for {
+		page, err := s.Log(ctx, f)
+		if err != nil {
+			return err
+		}
+		if err := c.env.print(page.Text); err != nil || page.Next == 0 {
+			return err
+		}
+		f.From, f.Attempt, f.Output = page.Next, page.Attempt, task.ArtifactKind(page.Output)
+	}
 }
 
 type taskRecord struct {

@@ -1,11 +1,12 @@
 package console
 
 import (
+	"encoding/json"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/surfin-batch/surfin/internal/operator"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
@@ -29,11 +30,13 @@ type operation struct {
 
 // answered is the answer of an operation that acts.
 type answered struct {
-	ID      core.JobExecutionID `json:"id"`
-	Applied bool                `json:"applied"`
-	Warning string              `json:"warning"`
-	// Group is the group of tasks of an act on many.
+	// ID is a number, or the name of a job or of a setting.
+	ID      json.RawMessage `json:"id"`
+	Applied bool            `json:"applied"`
+	Warning string          `json:"warning"`
+	// Group is the group of an act on many, Tasks are submitted ones.
 	Group groupAnswer `json:"group"`
+	Tasks []task.ID   `json:"tasks"`
 }
 
 // form is a request of a page with a form.
@@ -86,6 +89,9 @@ func acts() []act {
 		{route{pattern: "/jobs/{job}/backfill", section: "jobs", name: "backfill"}, asRun(ofRun.backfill), asRun(ofRun.sendBackfill), toGroup},
 		{route{pattern: "/bulk", section: "executions", name: "bulk"}, asMany(ofMany.bulk), asMany(ofMany.sendBulk), toGroup},
 		{route{pattern: "/settings/{name}", section: "settings", name: "act"}, asWork(ofWorkAct.setting), asWork(ofWorkAct.sendSetting), toSubject},
+		{route{pattern: "/schedules/{job}/run", section: "schedules", name: "act"}, asWork(ofWorkAct.timeRun), asWork(ofWorkAct.sendTimeRun), toTask},
+		{route{pattern: "/tasks/submit", section: "tasks", name: "act"}, asWork(ofWorkAct.submit), asWork(ofWorkAct.sendSubmit), toTask},
+		{route{pattern: "/jobs/{job}/register", section: "jobs", name: "act"}, asWork(ofWorkAct.register), asWork(ofWorkAct.sendPlain), toTimes},
 	}
 	for _, at := range []route{
 		{pattern: "/tasks/{task}/cancel", section: "tasks"}, {pattern: "/tasks/{task}/rerun", section: "tasks"}, {pattern: "/groups/{group}/cancel", section: "groups"},
@@ -116,11 +122,23 @@ func asWork[T any](do func(ofWorkAct) (T, error)) func(*form) (T, error) {
 
 // The pages that follow an act: the execution, the group of tasks, or the subject of the form.
 func toExecution(_ *form, got *answered) string {
-	return "/executions/" + strconv.FormatInt(int64(got.ID), 10)
+	return "/executions/" + string(got.ID)
 }
 
 func toGroup(_ *form, got *answered) string {
 	return "/groups/" + strconv.FormatInt(int64(got.Group.Group), 10)
+}
+
+// toTask leads to the first task of a submission, or to the one that is the answer itself.
+func toTask(_ *form, got *answered) string {
+	if len(got.Tasks) > 0 {
+		return "/tasks/" + strconv.FormatInt(int64(got.Tasks[0]), 10)
+	}
+	return "/tasks/" + string(got.ID)
+}
+
+func toTimes(f *form, _ *answered) string {
+	return strings.TrimPrefix(ofJob{f.visit}.timesLink(f.r.PathValue("job")), f.Base)
 }
 
 func toSubject(f *form, _ *answered) string { return ofWorkAct{f}.back() }

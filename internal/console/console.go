@@ -143,6 +143,7 @@ func routes() []route {
 		{"/workers", "workers", "workers", workPage(ofWork.workers)},
 		{"/tasks", "tasks", "tasks", workPage(ofWork.tasks)},
 		{"/tasks/{task}", "tasks", "task", workPage(ofWork.task)},
+		{"/tasks/{task}/log", "tasks", "tasklog", workPage(ofWork.taskLog)},
 		{"/groups", "groups", "groups", workPage(ofWork.groups)},
 		{"/groups/{group}", "groups", "group", workPage(ofWork.group)},
 		{"/events", "events", "events", listPage(ofList.events)},

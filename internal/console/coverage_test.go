@@ -20,7 +20,7 @@ func pagesOf() map[string]string {
 		"/v1/executions/{execution}/log": "/executions/{execution}/log", "/v1/executions/{execution}/parts": "/executions/{execution}/parts", "/v1/executions/{execution}/series": "/executions/{execution}/throughput",
 		"/v1/executions/{execution}/skips": "/executions/{execution}/skips", "/v1/executions/{execution}/timeline": "/executions/{execution}/timeline", "/v1/groups": "/groups", "/v1/history": "/jobs", "/v1/groups/{group}": "/groups/{group}",
 		"/v1/jobs": "/jobs", "/v1/jobs/{job}": "/jobs/{job}", "/v1/jobs/{job}/calendar": "/jobs/{job}", "/v1/jobs/{job}/days": "/jobs/{job}", "/v1/jobs/{job}/flow": "/jobs/{job}", "/v1/jobs/{job}/trend": "/jobs/{job}", "/v1/me": "/{$}", "/v1/overview": "/{$}", "/v1/progress": "/{$}", "/v1/schedules": "/schedules", "/v1/schedules/week": "/schedules", "/v1/schedules/{job}/times": "/schedules/{job}", "/v1/settings": "/settings",
-		"/v1/skips": "/skips", "/v1/skips/{skip}": "/skips/{skip}", "/v1/summary": "/jobs", "/v1/tasks": "/tasks", "/v1/tasks/{task}": "/tasks/{task}", "/v1/workers": "/workers",
+		"/v1/skips": "/skips", "/v1/skips/{skip}": "/skips/{skip}", "/v1/summary": "/jobs", "/v1/tasks": "/tasks", "/v1/tasks/{task}": "/tasks/{task}", "/v1/tasks/{task}/log": "/tasks/{task}/log", "/v1/workers": "/workers",
 	}
 }
 
@@ -41,7 +41,7 @@ func operationsAndReasons(t *testing.T) (methods map[string]map[string]any, reas
 // formsOf are the pages with the form of an operation.
 func formsOf() map[string]string {
 	return map[string]string{
-		"/v1/bulk": "/bulk", "/v1/jobs/{job}/backfill": "/jobs/{job}/backfill", "/v1/executions/{execution}/redrive/plan": "/executions/{execution}/redrive",
+		"/v1/groups": "/tasks/submit", "/v1/tasks": "/tasks/submit", "/v1/jobs/{job}/register": "/jobs/{job}/register", "/v1/definitions/{job}/run": "/schedules/{job}/run", "/v1/bulk": "/bulk", "/v1/jobs/{job}/backfill": "/jobs/{job}/backfill", "/v1/executions/{execution}/redrive/plan": "/executions/{execution}/redrive",
 		"/v1/definitions/{job}/disable": "/schedules/{job}/pause", "/v1/definitions/{job}/enable": "/schedules/{job}/resume", "/v1/events/{event}/offer": "/events/{event}/offer",
 		"/v1/executions/{execution}/abandon": "/executions/{execution}/abandon", "/v1/executions/{execution}/plan": "/executions/{execution}/restart",
 		"/v1/executions/{execution}/redrive": "/executions/{execution}/redrive", "/v1/executions/{execution}/restart": "/executions/{execution}/restart",

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"context"
 	"html"
 	"net/http"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/console"
+	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -43,6 +45,9 @@ func (a answer) fieldsOf() url.Values {
 				values.Set(attribute(list, " name"), attribute(o, "value"))
 			}
 		}
+	}
+	for _, area := range regexp.MustCompile(`(?s)<textarea [^>]* name="([^"]*)"[^>]*>\n(.*?)</textarea>`).FindAllStringSubmatch(form, -1) {
+		values.Set(area[1], html.UnescapeString(area[2]))
 	}
 	return values
 }
@@ -273,5 +278,83 @@ func TestSettingsAndTasksAreChangedByTheirForms(t *testing.T) {
 		s.get("/tasks/99/cancel").is(http.StatusNotFound).clean()
 		s.get("/schedules/load/pause").is(http.StatusNotFound).clean()
 		s.submit("/recover", s.get("/recover").is(http.StatusOK).clean().fieldsOf()).is(http.StatusSeeOther)
+	})
+}
+
+const dailyJob = `job: daily
+parameters: {day: {type: date}}
+schedule: {cron: "30 2 * * *", timezone: Europe/Berlin, parameters: {day: "${schedule.previous_day}"}}
+flow:
+- {step: one, tasklet: {sql: select 1}}
+`
+
+func TestAScheduleIsRegisteredPausedRunAndResumedByItsForms(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url)
+		does := func(path string, pairs ...string) string {
+			return s.submit(path, with(s.get(path).is(http.StatusOK).clean().fieldsOf(), pairs...)).is(http.StatusSeeOther).header.Get("Location")
+		}
+		s.get("/jobs/load/register").is(http.StatusOK).clean().says("It is not registered.", "has no schedule")
+		s.get("/jobs/none/register").is(http.StatusNotFound).clean()
+		s.get("/schedules/daily/run").is(http.StatusNotFound).clean()
+		s.get("/jobs/daily").says(`href="/jobs/daily/register"`)
+		require.Equal(t, "/schedules/daily", does("/jobs/daily/register"))
+		s.get("/jobs/daily/register").is(http.StatusOK).clean().says("with this version already")
+		s.get("/schedules/daily").is(http.StatusOK).clean().says(`href="/schedules/daily/run"`, `href="/schedules/daily/pause"`)
+		require.Equal(t, "/schedules/daily", does("/schedules/daily/pause"))
+		s.get("/schedules").is(http.StatusOK).clean().says("No schedule is active", `href="/schedules/daily"`, "<td>disabled</td>")
+
+		at := "/schedules/daily/run"
+		page := s.get(at).is(http.StatusOK).clean().says("is not due at this time")
+		shown := s.submit(at, with(page.fieldsOf(), "time", "2026-11-27T02:30")).is(http.StatusOK).clean().says("day=2026-11-26", "Run it for 2026-11-27T02:30")
+		wrong := s.submit(at, with(page.fieldsOf(), "time", "soon", "reason", "why", "do", "check")).is(http.StatusOK).clean().says("is not a time", `value="soon"`, `value="why"`)
+		require.NotContains(t, wrong.text, `<button class="main">`)
+		values := with(shown.fieldsOf(), "reason", "the file came late")
+		task := s.submit(at, values).is(http.StatusSeeOther).header.Get("Location")
+		require.Equal(t, "/tasks/1", task)
+		require.Equal(t, task, s.submit(at, values).is(http.StatusSeeOther).header.Get("Location"), "a double click")
+		require.Equal(t, task, s.submit(at, with(values, "key", "another")).is(http.StatusSeeOther).header.Get("Location"), "another operator")
+		s.get(at+"?time=2026-11-27T02:30").is(http.StatusOK).clean().says("has task 1 already", `href="/tasks/1"`)
+		require.Equal(t, "/schedules/daily", does("/schedules/daily/resume"))
+		s.get("/audit").is(http.StatusOK).clean().says("for 2026-11-27T02:30, task 1: the file came late")
+	})
+}
+
+func TestATaskIsSubmittedByItsFormAndItsOutputIsRead(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url)
+		form := s.get("/tasks/submit").is(http.StatusOK).clean().fieldsOf()
+		wrong := with(form, "type", "shell", "title", "<b>", "payload", `{"script": `, "max_attempts", "2")
+		s.submit("/tasks/submit", wrong).is(http.StatusUnprocessableEntity).clean().says("is not JSON", `href="#payload"`, `{&#34;script&#34;: </textarea>`, `value="&lt;b&gt;"`)
+		s.submit("/tasks/submit", with(form, "payload", `{"a": 1, "a": 2}`)).is(http.StatusBadRequest).clean()
+		s.submit("/tasks/submit", with(form, "payload", `{"script": "date"}`, "max_attempts", "many")).is(http.StatusUnprocessableEntity).clean().says("max_attempts")
+		s.submit("/tasks/submit", with(form, "max_attempts", "2", "type", "")).is(http.StatusUnprocessableEntity).clean().says("type")
+		values := with(s.get("/tasks/submit").fieldsOf(), "type", "shell", "payload", `{"script": "yes Grüße | head -9000"}`)
+		at := s.submit("/tasks/submit", values).is(http.StatusSeeOther).header.Get("Location")
+		require.Equal(t, at, s.submit("/tasks/submit", values).is(http.StatusSeeOther).header.Get("Location"))
+		s.submit("/tasks/submit", with(s.get("/tasks/submit").fieldsOf(), "type", "shell", "title", "the other one", "payload", `{"script": "true"}`)).is(http.StatusSeeOther)
+		s.get("/tasks?text=OTHER").is(http.StatusOK).clean().says("the other one", "text: OTHER")
+		require.NotContains(t, s.get("/tasks?text=OTHER").text, `href="`+at+`"`)
+		require.NotContains(t, s.get("/tasks?since=2200-01-01").is(http.StatusOK).text, "the other one")
+		s.get("/tasks?since=2026-01-02&until=2026-01-01").is(http.StatusUnprocessableEntity).clean().says("is not after since", "the other one")
+		s.get(at + "/log").is(http.StatusOK).clean().says("It left none.")
+
+		stop, ended := make(chan struct{}), make(chan error, 1)
+		go func() {
+			ended <- s.app.Work(context.WithoutCancel(t.Context()), stop, runtime.Options{Slots: 2, Poll: 20 * time.Millisecond, Types: []string{"shell"}})
+		}()
+		require.Eventually(t, func() bool { return strings.Contains(s.get(at).text, "succeeded") }, time.Minute, 20*time.Millisecond)
+		s.get("/workers").is(http.StatusOK).clean().says("rest of its lease", "<b>leads</b>", `href="/tasks?type=shell"`)
+		close(stop)
+		require.NoError(t, <-ended)
+		s.get(at).clean().says(`href="` + at + `/log?attempt=1"`)
+		page := s.get(at+"/log").is(http.StatusOK).clean().says("attempt 1, Stdout (49,152 characters)", "Grüße", "further text")
+		next := regexp.MustCompile(`href="([^"]*)" rel="next"`).FindStringSubmatch(page.text)
+		require.NotNil(t, next)
+		s.get(html.UnescapeString(next[1])).is(http.StatusOK).clean().says("the beginning", "Grüße")
+		s.get(at + "/log?attempt=7").is(http.StatusNotFound).clean()
+		s.get("/tasks/99/log").is(http.StatusNotFound).clean()
 	})
 }

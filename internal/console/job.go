@@ -88,7 +88,8 @@ func (v ofJob) job() (*page, error) {
 	}
 	p := &page{Title: view.Name + ": job", Heading: jobHeading(&view, runs.Executions), Body: view}
 	if wrong == nil {
-		p.Acts = actingOn(v.visit, "Run it", "/jobs/"+url.PathEscape(name)+"/run")
+		of := "/jobs/" + url.PathEscape(name)
+		p.Acts = actingOn(v.visit, "Run it", of+"/run", "Register it", of+"/register")
 	}
 	return p, nil
 }

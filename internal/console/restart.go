@@ -29,6 +29,11 @@ type actView struct {
 	// Sentences describe its effect.
 	Sentences []string
 	Fields    []inputView
+	// Checked: they are about the fields, as Planned has them, and follow them.
+	Checked bool
+	Planned string
+	// Subject is a thing that is there already.
+	Subject link
 }
 
 // restartView is the plan of a restart, and the button that does it.

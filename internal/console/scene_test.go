@@ -90,7 +90,7 @@ func newScene(t testing.TB, url string, change ...func(*console.Config)) *scene 
 	t.Helper()
 	s := &scene{t: t, url: url, dir: t.TempDir(), log: &lockedBuffer{}}
 	for name, text := range map[string]string{
-		"load.yaml": loadJob, "parts.yaml": partsJob, "fails.yaml": failJob, "wait.yaml": waitJob, "in.csv": "id\n1\n2\nx\n4\n", "bad.csv": "id\n1\n2\na\nb\nc\nd\n",
+		"load.yaml": loadJob, "parts.yaml": partsJob, "fails.yaml": failJob, "wait.yaml": waitJob, "daily.yaml": dailyJob, "in.csv": "id\n1\n2\nx\n4\n", "bad.csv": "id\n1\n2\na\nb\nc\nd\n",
 		"in/a.csv": "id\n1\n", "in/b.csv": "id\n2\n", "in/c.csv": "id\nmany\n",
 	} {
 		s.write(name, text)

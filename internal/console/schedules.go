@@ -19,10 +19,12 @@ type schedulesView struct {
 	Older, Newest string
 	// NoLeader: no worker is alive, so nothing is started.
 	NoLeader bool
+	Leader   leaderView
 }
 
 type scheduleLine struct {
 	Job      link
+	Disabled bool
 	Times    string // the address of its times
 	Cron     string
 	Zone     string
@@ -92,8 +94,17 @@ func (v ofJob) schedules() (*page, error) {
 	for i := range registered {
 		view.Definitions = append(view.Definitions, v.definitionLine(&registered[i]))
 	}
-	heading := humanize.Plural(len(list), "schedule") + " active"
-	if len(list) == 0 {
+	if view.Leader, err = leaderNow(v.visit); err != nil {
+		return nil, err
+	}
+	active := 0
+	for i := range list {
+		if list[i].Enabled {
+			active++
+		}
+	}
+	heading := humanize.Plural(active, "schedule") + " active"
+	if active == 0 {
 		heading = "No schedule is active"
 	} else {
 		alive, err := v.workerLives()
@@ -109,7 +120,7 @@ func (v ofJob) schedules() (*page, error) {
 
 func (v ofJob) scheduleLine(s *operator.ScheduleView) scheduleLine {
 	l := scheduleLine{
-		Job: link{clip(s.Job, shortText), v.jobLink(s.Job)}, Times: v.timesLink(s.Job), Cron: s.Cron, Zone: s.Timezone, CatchUp: s.CatchUp, Overlap: s.Overlap,
+		Job: link{clip(s.Job, shortText), v.jobLink(s.Job)}, Disabled: !s.Enabled, Times: v.timesLink(s.Job), Cron: s.Cron, Zone: s.Timezone, CatchUp: s.CatchUp, Overlap: s.Overlap,
 		Decided: v.moment(s.DecidedUntil), Error: clip(v.masked(s.Error), lineText),
 	}
 	if s.Calendar != nil {

@@ -128,7 +128,7 @@ func (v ofJob) times() (*page, error) {
 	wording.ScheduleTimes(s)
 	view := timesView{
 		Job: link{clip(name, shortText), v.jobLink(name)}, Disabled: !s.Enabled, Since: v.moment(s.Since), Zone: s.Timezone,
-		Schedule: v.scheduleLine(&operator.ScheduleView{Job: s.Job, Schedule: s.Schedule, Error: s.Error}),
+		Schedule: v.scheduleLine(&operator.ScheduleView{Job: s.Job, Enabled: s.Enabled, Schedule: s.Schedule, Error: s.Error}),
 	}
 	if s.Usual > 0 {
 		view.Usual = humanize.Seconds(s.Usual)
@@ -146,10 +146,11 @@ func (v ofJob) times() (*page, error) {
 		view.Newest = v.with("before", "")
 	}
 	of := "/schedules/" + url.PathEscape(name)
-	acts := actingOn(v.visit, "Pause", of+"/pause")
+	verb, act := "Pause", "/pause"
 	if view.Disabled {
-		acts = actingOn(v.visit, "Resume", of+"/resume")
+		verb, act = "Resume", "/resume"
 	}
+	acts := actingOn(v.visit, "Run it", of+"/run", verb, of+act)
 	return &page{Title: view.Job.Text + ": schedule", Heading: "Schedule of job " + view.Job.Text + timesHeading(s), Body: view, Live: "execution,schedule,task", Acts: acts}, nil
 }
 

@@ -33,6 +33,7 @@ func plainActs() []plainAct {
 		{path: "/events/{event}/offer", section: "events", operation: "offer-event", verb: "Offer", named: func(f ofWorkAct) (string, error) { return "event " + f.r.PathValue("event"), nil }},
 		{path: "/schedules/{job}/pause", of: "/definitions/{job}/disable", section: "schedules", operation: "disable-definition", verb: "Pause", named: ofWorkAct.namedSchedule, noReason: true},
 		{path: "/schedules/{job}/resume", of: "/definitions/{job}/enable", section: "schedules", operation: "enable-definition", verb: "Resume", named: ofWorkAct.namedSchedule, noReason: true},
+		{path: "/jobs/{job}/register", section: "jobs", operation: "register-job", verb: "Register", noReason: true},
 		{path: "/recover", section: "executions", operation: "recover", verb: "End", named: func(ofWorkAct) (string, error) { return "executions without a process", nil }, noReason: true},
 	}
 }
@@ -85,9 +86,13 @@ func (f ofWorkAct) plain() (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := actView{Form: f.view(p.verb + " " + name), Sentences: wording.WorkAct(p.operation)}
+	return f.plainPage(p, name), nil
+}
+
+func (f ofWorkAct) plainPage(p plainAct, name string, sentences ...string) *page {
+	view := actView{Form: f.view(p.verb + " " + name), Sentences: append(sentences, wording.WorkAct(p.operation)...)}
 	view.Form.NoReason, view.Form.Cancel = p.noReason, f.Base+f.back()
-	return &page{Title: p.verb + " " + name, Heading: p.verb + " " + name, Body: view}, nil
+	return &page{Title: p.verb + " " + name, Heading: p.verb + " " + name, Body: view}
 }
 
 func (f ofWorkAct) namedTask() (string, error) {

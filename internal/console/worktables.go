@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
-	"maps"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,74 +12,10 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
-
-type workersView struct {
-	Workers  []workerLine
-	Types    []string
-	Deciders []string
-}
-
-type workerLine struct {
-	Name      string
-	State     statusView
-	Labels    string
-	Types     string
-	Deciders  string
-	Parts     bool
-	Slots     string
-	Version   string
-	Started   moment
-	Heartbeat moment
-	Ago       string
-}
-
-func (v ofWork) workers() (*page, error) {
-	ctx := v.r.Context()
-	list, err := v.Tasks.Workers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var view workersView
-	if view.Types, err = v.Tasks.WaitingTypes(ctx); err != nil {
-		return nil, err
-	}
-	deciders, err := v.Tasks.WaitingDeciders(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range deciders {
-		view.Deciders = append(view.Deciders, fmt.Sprintf("%s (%s)", clip(d.Name, shortText), humanize.Plural(d.Tasks, "task")))
-	}
-	active := 0
-	for i := range list {
-		if list[i].State == taskports.WorkerActive {
-			active++
-		}
-		if len(view.Workers) < longList {
-			view.Workers = append(view.Workers, v.workerLine(&list[i]))
-		}
-	}
-	heading := humanize.Plural(active, "worker") + " alive"
-	if active == 0 {
-		heading = "No worker is alive"
-	}
-	return &page{Title: "Workers", Heading: heading, Body: view, Live: "worker"}, nil
-}
-
-func (v ofWork) workerLine(w *taskports.Worker) workerLine {
-	var labels []string
-	for _, name := range slices.Sorted(maps.Keys(w.Labels)) {
-		labels = append(labels, name+"="+w.Labels[name])
-	}
-	return workerLine{
-		Name: clip(w.Name, shortText), State: stateView(w.State), Labels: clip(strings.Join(labels, ", "), lineText), Types: clip(strings.Join(w.Types, ", "), lineText),
-		Deciders: clip(strings.Join(w.Deciders, ", "), lineText), Parts: w.Parts, Slots: fmt.Sprintf("%d of %d", w.Executing, w.Capacity), Version: clip(w.Version, shortText),
-		Started: v.moment(w.StartedAt), Heartbeat: v.moment(w.HeartbeatAt), Ago: humanize.Duration(max(0, v.Now().Sub(w.HeartbeatAt))) + " ago",
-	}
-}
 
 func (v *visit) workerLives() (bool, error) {
 	workers, err := v.Tasks.Workers(v.r.Context())
@@ -89,6 +24,7 @@ func (v *visit) workerLives() (bool, error) {
 
 type tasksView struct {
 	Tasks   []taskLine
+	Form    map[string]string
 	Filters []filterWord
 	States  []choice
 	Older   string
@@ -114,7 +50,7 @@ type taskLine struct {
 }
 
 func (v ofWork) tasks() (*page, error) {
-	filter := task.Filter{Group: task.GroupID(v.key("group")), Type: v.text("type"), Before: task.ID(v.key("before")), Limit: pageSize + 1}
+	filter := task.Filter{Group: task.GroupID(v.key("group")), Type: v.text("type"), Before: task.ID(v.key("before")), Limit: pageSize}
 	if state := task.State(strings.ToUpper(v.text("state"))); slices.Contains(taskports.States(), state) {
 		filter.State = state
 	} else if state != "" {
@@ -124,39 +60,40 @@ func (v ofWork) tasks() (*page, error) {
 		}
 		v.mistake("state", string(state), "no such state", names...)
 	}
-	found, err := v.Tasks.Tasks(v.r.Context(), filter)
+	filter.Since, filter.Until, filter.Text = ofList(v).time("since"), ofList(v).time("until"), v.text("text")
+	found, err := v.Tasks.Search(v.r.Context(), filter)
+	if refused, is := errors.AsType[*refusal.Refusal](err); is {
+		v.wrong = append(v.wrong, clip(refused.Error(), lineText))
+		filter.Until, filter.Text = time.Time{}, ""
+		found, err = v.Tasks.Search(v.r.Context(), filter)
+	}
 	if err != nil {
 		return nil, err
 	}
-	view := tasksView{}
-	if len(found) > pageSize {
-		found = found[:pageSize]
-		view.Older = v.with("before", strconv.FormatInt(int64(found[pageSize-1].ID), 10))
+	view := tasksView{Form: map[string]string{}}
+	if found.Next != 0 {
+		view.Older = v.with("before", strconv.FormatInt(int64(found.Next), 10))
 	}
 	if filter.Before != 0 {
 		view.Newest = v.with("before", "")
 	}
-	waits, err := v.Tasks.Waits(v.r.Context(), found)
-	if err != nil {
-		return nil, err
+	for i := range found.Tasks {
+		view.Tasks = append(view.Tasks, v.taskLine(&found.Tasks[i], found.Waits[found.Tasks[i].ID]))
 	}
-	for i := range found {
-		view.Tasks = append(view.Tasks, v.taskLine(&found[i], waits[found[i].ID]))
-	}
-	if slices.ContainsFunc(found, func(t task.Task) bool { return !t.State.IsOver() }) {
+	if slices.ContainsFunc(found.Tasks, func(t task.Task) bool { return !t.State.IsOver() }) {
 		if view.NoWorker, err = v.Tasks.NoWorker(v.r.Context()); err != nil {
 			return nil, err
 		}
 	}
-	for _, name := range []string{"group", "type", "state"} {
-		if text := v.text(name); text != "" {
-			view.Filters = append(view.Filters, filterWord{name + ": " + clip(text, shortText), v.with(name, "", "before", "")})
+	for _, name := range []string{"group", "type", "state", "since", "until", "text"} {
+		if view.Form[name] = v.text(name); view.Form[name] != "" {
+			view.Filters = append(view.Filters, filterWord{name + ": " + clip(view.Form[name], shortText), v.with(name, "", "before", "")})
 		}
 	}
 	for _, s := range taskports.States() {
 		view.States = append(view.States, choice{string(s), v.with("state", string(s), "before", ""), s == filter.State})
 	}
-	return &page{Title: "Tasks", Heading: "Tasks, newest first", Body: view, Live: "task"}, nil
+	return &page{Title: "Tasks", Heading: "Tasks, newest first", Body: view, Live: "task", Acts: actingOn(v.visit, "Submit a task", "/tasks/submit")}, nil
 }
 
 func (v *visit) taskLink(of task.ID) link {
@@ -192,6 +129,7 @@ type taskView struct {
 
 type taskAttempt struct {
 	Number    int
+	Log       string // the address of its output
 	State     statusView
 	Worker    string
 	Reason    string
@@ -312,6 +250,9 @@ func (v ofWork) taskAttempt(a *taskports.Attempt) taskAttempt {
 			l.Outcome += ", timed out"
 		}
 		l.Reason = cmp.Or(l.Reason, whole(v.masked(a.Outcome.Reason)))
+	}
+	if a.Outcome != nil && slices.ContainsFunc(a.Outcome.Artifacts, func(of task.Artifact) bool { return of.Kind == task.KindStdout || of.Kind == task.KindStderr }) {
+		l.Log = v.taskLink(a.TaskID).Href + "/log?attempt=" + strconv.Itoa(a.Number)
 	}
 	if a.JobExecution != 0 {
 		l.Execution = &link{"execution " + id(a.JobExecution), v.executionLink(a.JobExecution).Href}

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,14 +39,15 @@ func (s *agenda) ready(ctx context.Context) error {
 	return s.judge.schema.Prepare(ctx)
 }
 
-// scheduled returns the definitions with an enabled schedule, by name.
-func (s *agenda) scheduled(ctx context.Context) ([]taskports.Definition, error) {
+// scheduled returns the definitions with a schedule, by name.
+func (s *agenda) scheduled(ctx context.Context, onlyEnabled bool) ([]taskports.Definition, error) {
 	if s.registered == nil {
 		return nil, nil
 	}
-	return patiently(ctx, func(ctx context.Context) ([]taskports.Definition, error) {
-		return s.registered.Definitions(ctx, taskports.DefinitionFilter{Scheduled: true})
+	list, err := patiently(ctx, func(ctx context.Context) ([]taskports.Definition, error) {
+		return s.registered.Definitions(ctx, taskports.DefinitionFilter{Scheduled: onlyEnabled})
 	})
+	return slices.DeleteFunc(list, func(d taskports.Definition) bool { return d.Schedule == nil }), err
 }
 
 // usualOf returns the median duration in seconds of the last completed executions of jobs. A job without one is

@@ -108,7 +108,7 @@ func (s *agenda) Day(ctx context.Context, req DayRequest) (*Day, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.scheduled(ctx)
+	list, err := s.scheduled(ctx, true)
 	if err != nil {
 		return nil, err
 	}

@@ -143,7 +143,9 @@ func TestSchedulesSayWhatAServerWillSubmit(t *testing.T) {
 	require.False(t, view.Enabled)
 	list, err = s.s.Schedules(ctx, SchedulesRequest{})
 	require.NoError(t, err)
-	require.Empty(t, list)
+	require.Len(t, list, 1)
+	require.False(t, list[0].Enabled)
+	require.Empty(t, append(list[0].Due, list[0].Next...))
 	_, err = s.s.Schedules(ctx, SchedulesRequest{Count: 1001})
 	require.ErrorAs(t, err, new(*RequestError))
 }

@@ -20,9 +20,11 @@ type SchedulesRequest struct {
 }
 
 type (
-	// ScheduleView is the schedule of a registered job that is enabled.
+	// ScheduleView is the schedule of a registered job. A disabled one has no
+	// times.
 	ScheduleView struct {
-		Job string `json:"job"`
+		Job     string `json:"job"`
+		Enabled bool   `json:"enabled"`
 		taskports.Schedule
 		// Times up to DecidedUntil were submitted or skipped.
 		DecidedUntil time.Time `json:"decided_until"`
@@ -46,16 +48,19 @@ type (
 
 const maxNextTimes = 1000
 
-// Schedules lists the enabled schedules by name with their due times, computed
-// as in a server.
+// Schedules lists the schedules by name, the enabled ones with their due times,
+// computed as in a server.
 func (s *schedules) Schedules(ctx context.Context, req SchedulesRequest) ([]ScheduleView, error) {
 	if req.Count < 0 || req.Count > maxNextTimes {
 		return nil, &RequestError{Field: "count", Reason: "must be from 1 to 1000"}
 	}
-	list, err := s.definitions(ctx, taskports.DefinitionFilter{Scheduled: true})
+	list, err := s.definitions(ctx, taskports.DefinitionFilter{})
 	views := make([]ScheduleView, 0, len(list))
 	for _, d := range list {
-		view := ScheduleView{Job: d.Name, Schedule: *d.Schedule, DecidedUntil: d.ScheduledUntil}
+		if d.Schedule == nil {
+			continue
+		}
+		view := ScheduleView{Job: d.Name, Enabled: d.Enabled, Schedule: *d.Schedule, DecidedUntil: d.ScheduledUntil}
 		if err := view.foresee(s.now(), max(req.Count, 1)); err != nil {
 			view.Error = err.Error()
 		}
@@ -73,6 +78,9 @@ func (v *ScheduleView) foresee(now time.Time, count int) error {
 	due, err := c.Due(v.DecidedUntil, now, schedule.CatchUp(v.CatchUp))
 	if err != nil {
 		return err
+	}
+	if !v.Enabled {
+		return nil
 	}
 	v.Missed = due.Missed
 	for _, t := range due.Times {

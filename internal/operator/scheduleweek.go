@@ -47,7 +47,7 @@ type ScheduleWeek struct {
 	To       time.Time `json:"to"`
 	// Days are the seven days, of 23 or 25 hours if the clock changes.
 	Days []WeekDay `json:"days"`
-	// Schedules are enabled ones, by name of the job.
+	// Schedules are by name of the job. Disabled ones have no times to come.
 	Schedules []WeekSchedule `json:"schedules"`
 	// Next is the key of the next page; empty means the last page.
 	Next string `json:"next,omitempty"`
@@ -63,7 +63,8 @@ type WeekDay struct {
 
 // WeekSchedule is a schedule in a week.
 type WeekSchedule struct {
-	Job string `json:"job"`
+	Job     string `json:"job"`
+	Enabled bool   `json:"enabled"`
 	taskports.Schedule
 	// Usual is the median duration in seconds of the last completed executions, or 0.
 	Usual float64 `json:"usual,omitempty"`
@@ -75,7 +76,7 @@ type WeekSchedule struct {
 	Error string `json:"error,omitempty"`
 }
 
-// ScheduleWeek returns a week of the enabled schedules (rule OP12).
+// ScheduleWeek returns a week of the schedules (rule OP12).
 func (s *agenda) ScheduleWeek(ctx context.Context, req WeekRequest) (*ScheduleWeek, error) {
 	if req.Limit < 0 || req.Limit > MaxWeekSchedules {
 		return nil, &RequestError{Field: "limit", Value: fmt.Sprint(req.Limit), Reason: fmt.Sprintf("must be from 1 to %d", MaxWeekSchedules)}
@@ -96,7 +97,7 @@ func (s *agenda) ScheduleWeek(ctx context.Context, req WeekRequest) (*ScheduleWe
 		return nil, fmt.Errorf("week of schedules: %w", err)
 	}
 	w := newWeek(monday, now)
-	list, err := s.scheduled(ctx)
+	list, err := s.scheduled(ctx, false)
 	if err != nil {
 		return nil, err
 	}
@@ -129,14 +130,18 @@ func (s *agenda) weekLanes(ctx context.Context, w *ScheduleWeek, page []taskport
 	var places []int // of lanes in w.Schedules
 	keys := 0
 	for _, d := range page {
-		of := WeekSchedule{Job: d.Name, Schedule: *d.Schedule, Times: []PlannedTime{}}
+		of := WeekSchedule{Job: d.Name, Enabled: d.Enabled, Schedule: *d.Schedule, Times: []PlannedTime{}}
 		c, err := schedule.Of(*d.Schedule)
 		if err != nil {
 			of.Error = err.Error()
 			w.Schedules = append(w.Schedules, of)
 			continue
 		}
-		times, more := timesBetween(c, laterOf(w.From, d.CreatedAt), w.To, maxWeekTimes)
+		to := w.To
+		if !d.Enabled && now.Before(to) {
+			to = now
+		}
+		times, more := timesBetween(c, laterOf(w.From, d.CreatedAt), to, maxWeekTimes)
 		keys += len(times)
 		if of.More = more || len(times) > 0 && keys > maxWeekKeys; of.More {
 			for _, t := range times {

@@ -194,7 +194,7 @@ func (s *summaries) addSchedule(j *JobSummary, d taskports.Definition) {
 	if j.Paused = !d.Enabled; j.Paused {
 		return
 	}
-	view := ScheduleView{Job: d.Name, Schedule: *d.Schedule, DecidedUntil: d.ScheduledUntil}
+	view := ScheduleView{Job: d.Name, Enabled: true, Schedule: *d.Schedule, DecidedUntil: d.ScheduledUntil}
 	if err := view.foresee(s.judge.now(), 1); err != nil {
 		j.ScheduleProblem = err.Error()
 	}

@@ -50,6 +50,18 @@ type PlacedClass struct {
 	Type string // "" for parts and executions
 }
 
+// PlacedWaiting is the waiting work of a class.
+type PlacedWaiting struct {
+	PlacedClass
+	Kind PlacedKind
+	// Work is at most MostPlaced. Orphaned is the part of it with a worker that left before it began.
+	Work, Orphaned int
+	Since          time.Time
+}
+
+// MostPlaced bounds the numbers of a PlacedWaiting.
+const MostPlaced = 1_000
+
 // Room is the amount of work of a class that workers can take now, and their deciders.
 type Room struct {
 	Free     int
@@ -76,6 +88,8 @@ type Places interface {
 	// Unassigned returns work that waits to be assigned, oldest first: of each class at most as much as
 	// room allows.
 	Unassigned(ctx context.Context, room func(PlacedClass) Room) ([]Placed, error)
+	// Classes returns the classes of the work that waits to be assigned, at most limit.
+	Classes(ctx context.Context, limit int) ([]PlacedWaiting, error)
 	// AssignPlaced assigns work to a worker if it still waits and the epoch is the leader's, and
 	// returns the epoch of its delivery; 0 means that it was not assigned.
 	AssignPlaced(ctx context.Context, work Placed, worker string, leader int64) (epoch int64, err error)

@@ -12,33 +12,46 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// SchedulerConfig configures a Scheduler.
-type SchedulerConfig struct {
+// TimeRuns make the runs of schedules.
+type TimeRuns struct {
 	Definitions taskports.Definitions
-	// Tasks submits in the duty's transaction.
-	Tasks   *TaskService
-	Queries taskports.TaskQueries
 	// Run returns the submission for a time, without JobDefinition,
 	// ScheduledFor and IdempotencyKey. An error leaves the definition until the
 	// next call.
 	Run func(ctx context.Context, d taskports.Definition, at schedule.Time) (task.Submission, error)
-	// Report receives errors and skipped times; may be nil.
-	Report func(err error)
+}
+
+// of returns the submission for a time: the same one however often it is asked.
+func (r TimeRuns) of(ctx context.Context, d taskports.Definition, at schedule.Time) (task.Submission, error) {
+	run, err := r.Run(ctx, d, at)
+	if err != nil {
+		return run, fmt.Errorf("job %s at %s: %w", d.Name, at.Key, err)
+	}
+	for i := range run.Tasks {
+		run.Tasks[i].JobDefinition, run.Tasks[i].ScheduledFor = d.ID, at.Key
+		run.Tasks[i].IdempotencyKey = fmt.Sprintf(ownKeys+"time %d %s", d.ID, at.Key)
+	}
+	return run, nil
 }
 
 // Scheduler submits the runs of schedules (rules S1 to S6). It is a duty of the
 // leader.
-type Scheduler struct{ config SchedulerConfig }
+type Scheduler struct {
+	TimeRuns
+	tasks  *TaskService
+	report func(err error)
+}
 
-// NewScheduler checks the configuration.
-func NewScheduler(config SchedulerConfig) (*Scheduler, error) {
-	if config.Definitions == nil || config.Tasks == nil || config.Queries == nil || config.Run == nil {
-		return nil, errors.New("a scheduler needs definitions, a service of tasks, queries and a run")
+// NewScheduler returns the scheduler of a service with TimeRuns. It submits in
+// the duty's transaction. report receives errors and skipped times; may be nil.
+func NewScheduler(tasks *TaskService, report func(err error)) (*Scheduler, error) {
+	if tasks == nil || tasks.runs.Definitions == nil || tasks.runs.Run == nil {
+		return nil, errors.New("a scheduler needs a service of tasks with definitions and a run")
 	}
-	if config.Report == nil {
-		config.Report = func(error) {}
+	if report == nil {
+		report = func(error) {}
 	}
-	return &Scheduler{config}, nil
+	return &Scheduler{tasks.runs, tasks, report}, nil
 }
 
 // Duty submits the due runs of all definitions and moves their decided times in
@@ -48,18 +61,18 @@ func (s *Scheduler) Duty(every time.Duration) Duty {
 }
 
 func (s *Scheduler) submitDue(ctx context.Context) (more bool, err error) {
-	now, err := s.config.Definitions.Now(ctx)
+	now, err := s.Definitions.Now(ctx)
 	if err != nil {
 		return false, err
 	}
-	list, err := s.config.Definitions.Definitions(ctx, taskports.DefinitionFilter{Scheduled: true})
+	list, err := s.Definitions.Definitions(ctx, taskports.DefinitionFilter{Scheduled: true})
 	if err != nil {
 		return false, err
 	}
 	for _, d := range list {
 		due, err := dueOf(d, now)
 		if err != nil {
-			s.config.Report(fmt.Errorf("the schedule of job %s: %w", d.Name, err))
+			s.report(fmt.Errorf("the schedule of job %s: %w", d.Name, err))
 			continue
 		}
 		if len(due.Times) == 0 && due.Missed == 0 {
@@ -83,7 +96,7 @@ func dueOf(d taskports.Definition, now time.Time) (schedule.Due, error) {
 }
 
 func (s *Scheduler) submit(ctx context.Context, name string, now time.Time) (bool, error) {
-	d, err := s.config.Definitions.Definition(ctx, name)
+	d, err := s.Definitions.Lock(ctx, name)
 	if err != nil {
 		return false, err
 	}
@@ -96,14 +109,10 @@ func (s *Scheduler) submit(ctx context.Context, name string, now time.Time) (boo
 	}
 	runs := make([]task.Submission, 0, len(due.Times))
 	for _, at := range due.Times {
-		run, err := s.config.Run(ctx, d, at)
+		run, err := s.of(ctx, d, at)
 		if err != nil { // this process may lack a component that another has
-			s.config.Report(fmt.Errorf("job %s at %s: %w", name, at.Key, err))
+			s.report(err)
 			return false, nil
-		}
-		for i := range run.Tasks {
-			run.Tasks[i].JobDefinition, run.Tasks[i].ScheduledFor = d.ID, at.Key
-			run.Tasks[i].IdempotencyKey = fmt.Sprintf(ownKeys+"time %d %s", d.ID, at.Key)
 		}
 		runs = append(runs, run)
 	}
@@ -113,13 +122,34 @@ func (s *Scheduler) submit(ctx context.Context, name string, now time.Time) (boo
 	}
 	note := leftOut(due.Missed, left)
 	if note != "" {
-		s.config.Report(fmt.Errorf("job %s: %s", name, note))
+		s.report(fmt.Errorf("job %s: %s", name, note))
 	}
-	moved, err := s.config.Definitions.Advance(ctx, d, due.Until, note)
+	moved, err := s.Definitions.Advance(ctx, d, due.Until, note)
 	if err == nil && !moved {
 		err = errMoved
 	}
 	return err == nil, err
+}
+
+// forbidding returns the unfinished run that forbids another one, or 0.
+func forbidding(ctx context.Context, tasks taskports.TaskQueries, d taskports.Definition) (task.ID, error) {
+	if schedule.Overlap(d.Schedule.Overlap) != schedule.OverlapForbid {
+		return 0, nil
+	}
+	earlier, err := tasks.Tasks(ctx, task.Filter{JobDefinition: d.ID, Unfinished: true, Limit: 1})
+	if err != nil || len(earlier) == 0 {
+		return 0, err
+	}
+	return earlier[0].ID, nil
+}
+
+// runOf returns the run of a time, or nil.
+func runOf(ctx context.Context, tasks taskports.TaskQueries, d taskports.Definition, key string) (*task.Task, error) {
+	list, err := tasks.Tasks(ctx, task.Filter{JobDefinition: d.ID, ScheduledFor: key, Limit: 1})
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return &list[0], nil
 }
 
 // errMoved rolls back: another process has changed the definition, and the next
@@ -127,28 +157,32 @@ func (s *Scheduler) submit(ctx context.Context, name string, now time.Time) (boo
 var errMoved = errors.New("it was changed meanwhile")
 
 func (s *Scheduler) submitAll(ctx context.Context, d taskports.Definition, due schedule.Due, runs []task.Submission) (left []string, err error) {
-	busy := false
-	if schedule.Overlap(d.Schedule.Overlap) == schedule.OverlapForbid && len(runs) > 0 {
-		earlier, err := s.config.Queries.Tasks(ctx, task.Filter{JobDefinition: d.ID, Unfinished: true, Limit: 1})
-		if err != nil {
-			return nil, err
-		}
-		busy = len(earlier) > 0
+	earlier, err := forbidding(ctx, s.tasks.tasks, d)
+	if err != nil {
+		return nil, err
 	}
+	busy := earlier != 0
 	for i, run := range runs {
+		key := due.Times[i].Key
 		if busy {
-			left = append(left, due.Times[i].Key)
+			byHand, err := runOf(ctx, s.tasks.tasks, d, key)
+			if err != nil {
+				return nil, err
+			}
+			if byHand == nil {
+				left = append(left, key)
+			}
 			continue
 		}
-		_, err := s.config.Tasks.submit(ctx, run)
+		accepted, err := s.tasks.submit(ctx, run)
 		if errors.Is(err, taskports.ErrOtherSubmission) { // this local time was run before, by another zone or version
-			left = append(left, due.Times[i].Key)
+			left = append(left, key)
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		busy = schedule.Overlap(d.Schedule.Overlap) == schedule.OverlapForbid
+		busy = schedule.Overlap(d.Schedule.Overlap) == schedule.OverlapForbid && !accepted.Duplicate
 	}
 	return left, nil
 }

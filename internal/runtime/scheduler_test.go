@@ -21,6 +21,7 @@ import (
 
 type planned struct {
 	*office
+	runs        *runtime.TaskService
 	definitions *repository.Repository
 	began       time.Time // it is due from then on
 }
@@ -28,6 +29,15 @@ type planned struct {
 func (o *office) planned(s taskports.Schedule, ago time.Duration) *planned {
 	o.Helper()
 	p := &planned{office: o, definitions: repository.New(o.db, repository.Options{})}
+	var err error
+	p.runs, err = runtime.NewTaskService(runtime.TaskServiceConfig{Repository: o.repo, Engine: o.engine(), Database: o.db, Catalog: o.catalog, Actor: "tester", Runs: runtime.TimeRuns{
+		Definitions: p.definitions,
+		Run: func(_ context.Context, d taskports.Definition, at schedule.Time) (task.Submission, error) {
+			payload, err := json.Marshal(map[string]any{"params": map[string]string{"at": at.Key}})
+			return task.Submission{Title: d.Name, Type: "work", Tasks: []task.Spec{{Payload: payload}}}, err
+		},
+	}})
+	require.NoError(o, err)
 	p.register(s)
 	d := p.definition()
 	now, err := p.definitions.Now(o.Context())
@@ -54,13 +64,7 @@ func (p *planned) definition() taskports.Definition {
 
 func (p *planned) leader(holder string) (stop func()) {
 	p.Helper()
-	scheduler, err := runtime.NewScheduler(runtime.SchedulerConfig{
-		Definitions: p.definitions, Tasks: p.service, Queries: p.repo,
-		Run: func(_ context.Context, d taskports.Definition, at schedule.Time) (task.Submission, error) {
-			payload, err := json.Marshal(at.Key)
-			return task.Submission{Title: d.Name, Type: "work", Tasks: []task.Spec{{Payload: payload}}}, err
-		},
-	})
+	scheduler, err := runtime.NewScheduler(p.runs, nil)
 	require.NoError(p, err)
 	leadership, err := tasks.New(p.db, repository.DefaultPrefix, tasks.Options{})
 	require.NoError(p, err)

@@ -37,6 +37,8 @@ type TaskServiceConfig struct {
 	Places []ports.Places
 	// Leader may be nil: some process is assumed to lead.
 	Leader func(ctx context.Context) (*taskports.Leader, error)
+	// Runs are for schedules; without them there are none.
+	Runs TimeRuns
 	// Actor is for requests that name none; required.
 	Actor string
 }
@@ -59,6 +61,7 @@ type TaskService struct {
 	actor       string
 	places      []ports.Places
 	leader      func(ctx context.Context) (*taskports.Leader, error)
+	runs        TimeRuns
 }
 
 // NewTaskService checks the configuration.
@@ -72,7 +75,7 @@ func NewTaskService(c TaskServiceConfig) (*TaskService, error) {
 	}
 	return &TaskService{
 		submissions: r.Submissions, notes: r.Notes, tasks: r.TaskQueries, groups: r.GroupQueries, workers: r.WorkerQueries, settings: r.Settings,
-		engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, logs: c.Logs, events: c.Events, actor: c.Actor, places: c.Places, leader: c.Leader,
+		engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, logs: c.Logs, events: c.Events, actor: c.Actor, places: c.Places, leader: c.Leader, runs: c.Runs,
 	}, nil
 }
 
@@ -309,11 +312,8 @@ func (s *TaskService) Task(ctx context.Context, id task.ID) (*task.Task, error) 
 
 // Tasks returns tasks, newest first.
 func (s *TaskService) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
-	if f.State != "" && !slices.Contains(taskports.States(), f.State) {
-		return nil, refuse(refusal.Invalid, fmt.Errorf("state: there is no %q (there are: %q)", f.State, taskports.States()))
-	}
-	if f.Limit < 0 {
-		return nil, refuse(refusal.Invalid, fmt.Errorf("limit: it is %d, but must not be negative", f.Limit))
+	if err := checkFilter(f); err != nil {
+		return nil, err
 	}
 	list, err := s.tasks.Tasks(ctx, f)
 	return list, refusalOf(err)
@@ -357,6 +357,15 @@ func (s *TaskService) Decisions(ctx context.Context, id task.ID) ([]taskports.De
 func (s *TaskService) Workers(ctx context.Context) ([]taskports.Worker, error) {
 	list, err := s.workers.Workers(ctx)
 	return list, refusalOf(err)
+}
+
+// Leader returns the current or last leader; nil if there never was one.
+func (s *TaskService) Leader(ctx context.Context) (*taskports.Leader, error) {
+	if s.leader == nil {
+		return nil, nil
+	}
+	l, err := s.leader(ctx)
+	return l, refusalOf(err)
 }
 
 // NoWorker returns a warning if no worker is alive, or "".

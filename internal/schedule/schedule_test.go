@@ -197,3 +197,40 @@ func TestYearsOfMissedMinutesAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "2024-02-29T00:00", due.Times[0].Key)
 }
+
+// Rule OP18.
+func TestATimeIsNamedByItsLocalTimeOrItsInstant(t *testing.T) {
+	t.Parallel()
+	nightly, quarters := parse(t, "30 2 * * *", "Europe/Berlin"), parse(t, "*/15 * * * *", "Europe/Berlin")
+	now := at(t, "Europe/Berlin", "2026-11-27 14:37").Add(29 * time.Second)
+	for _, c := range []struct {
+		of        *schedule.Cron
+		text, key string
+		due       bool
+		at        string
+	}{
+		{nightly, "", "2026-11-27T14:37", false, "2026-11-27T13:37:00Z"},
+		{nightly, "2026-11-27T02:30", "2026-11-27T02:30", true, "2026-11-27T01:30:00Z"},
+		{nightly, "2026-11-27T02:30:59", "2026-11-27T02:30", true, "2026-11-27T01:30:00Z"},
+		{nightly, "2026-11-27T01:30:10Z", "2026-11-27T02:30", true, "2026-11-27T01:30:00Z"},
+		{nightly, "2026-11-27T02:30+01:00", "2026-11-27T02:30", true, "2026-11-27T01:30:00Z"},
+		{nightly, "2026-11-27T02:31", "2026-11-27T02:31", false, "2026-11-27T01:31:00Z"},
+		{nightly, "2026-03-29T02:30", "2026-03-29T02:30", true, "2026-03-29T01:00:00Z"}, // skipped, and due at the end of the gap
+		{nightly, "2026-10-25T02:30", "2026-10-25T02:30", true, "2026-10-25T00:30:00Z"},
+		{nightly, "2026-10-25T02:30+01:00", "2026-10-25T02:30+01:00", false, "2026-10-25T01:30:00Z"},
+		{quarters, "2026-10-25T02:30+01:00", "2026-10-25T02:30+01:00", true, "2026-10-25T01:30:00Z"},
+		{quarters, "2026-10-25T02:30", "2026-10-25T02:30", true, "2026-10-25T00:30:00Z"},
+	} {
+		got, due, err := c.of.At(c.text, now)
+		require.NoError(t, err, c.text)
+		require.Equal(t, c.key, got.Key, c.text)
+		require.Equal(t, c.due, due, c.text)
+		require.Equal(t, c.at, got.At.UTC().Format(time.RFC3339), c.text)
+	}
+	_, _, err := nightly.At("2026-03-29T02:31", now)
+	require.EqualError(t, err, "the clock of Europe/Berlin skips 2026-03-29T02:31")
+	for _, text := range []string{"tomorrow", "2026-11-31T00:00", "2026-11-27", "14:30"} {
+		_, _, err := nightly.At(text, now)
+		require.ErrorContains(t, err, "is not a time, such as 2026-11-27T14:37 or 2026-11-27T13:37:29Z", text)
+	}
+}

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"fmt"
 	"iter"
 	"time"
 )
@@ -84,6 +85,52 @@ func (c *Cron) allInstants(after time.Time) iter.Seq[Time] {
 			at = p.end.In(c.zone)
 		}
 	}
+}
+
+// At returns the time that a text names, and whether the schedule is due then: a local time, with or without its offset,
+// or an instant of RFC 3339. Seconds are cut off. "" means now.
+func (c *Cron) At(text string, now time.Time) (t Time, due bool, err error) {
+	instant, err := now, error(nil)
+	if text != "" {
+		if w, isLocal := parseWall(text); isLocal {
+			return c.atWall(w)
+		}
+		if instant, err = time.Parse(wallLayout+"Z07:00", text); err != nil {
+			instant, err = time.Parse(time.RFC3339, text)
+		}
+		if err != nil {
+			return Time{}, false, fmt.Errorf("%q is not a time, such as %s or %s", text, now.In(c.zone).Format(wallLayout), now.UTC().Format(time.RFC3339))
+		}
+	}
+	instant = instant.Truncate(time.Minute)
+	if t := c.Next(instant.Add(-time.Nanosecond)); t.At.Equal(instant) {
+		return t, true, nil
+	}
+	return c.timeAt(instant), false, nil
+}
+
+func parseWall(text string) (time.Time, bool) {
+	w, err := time.Parse(wallLayout, text)
+	if err != nil {
+		w, err = time.Parse(wallLayout+":05", text)
+	}
+	return w.Truncate(time.Minute), err == nil
+}
+
+func (c *Cron) atWall(w time.Time) (Time, bool, error) {
+	first := c.firstInstant(w)
+	for t := range c.All(first.Add(-time.Nanosecond)) {
+		if t.At.After(first) {
+			break
+		}
+		if t.Wall.Equal(w) {
+			return t, true, nil
+		}
+	}
+	if !wallOf(first.In(c.zone)).Equal(w) {
+		return Time{}, false, fmt.Errorf("the clock of %s skips %s", c.zone, w.Format(wallLayout))
+	}
+	return c.timeAt(first), false, nil
 }
 
 func earlier(a, b time.Time) time.Time {

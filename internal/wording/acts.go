@@ -1,6 +1,8 @@
 package wording
 
 import (
+	"fmt"
+
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -43,11 +45,32 @@ func WorkAct(operation string) []string {
 	return map[string][]string{
 		"cancel-task":        {"It does not run, or is told to end at the next heartbeat of its worker. Committed work stays."},
 		"rerun-task":         {"It runs once more, as soon as a worker takes it."},
+		"submit-group":       {"It is a group of one task. A worker with a handler of its type executes it, and tries it again if it fails, as often as its attempts allow."},
 		"cancel-group":       {"Its tasks that have not begun do not run; those that run are told to end."},
 		"offer-event":        {"Its application receives it again, as often and as long as a new one."},
 		"disable-definition": {"The schedule starts no further runs. Runs that were submitted, and executions that run, go on."},
 		"enable-definition":  {"The schedule starts runs again. Times that passed while it was paused are not caught up."},
+		"register-job":       {"Its file, and the files that it names, are stored: from now on workers start it at the times of its schedule, and clients by its name. Running executions keep the version that they have."},
 		"recover":            {"Executions whose process is gone become FAILED, so that they can be restarted. Those with a live process stay as they are."},
 		"change-setting":     {"The leader reads it at its next poll."},
 	}[operation]
+}
+
+// Registering describes the registration of a version of a job; registered is the present one, or "".
+func Registering(version, registered string, scheduled bool) string {
+	text := "It is not registered."
+	if registered == version {
+		text = "It is registered with this version already: " + shortHash(version) + "."
+	} else if registered != "" {
+		text = fmt.Sprintf("Version %s replaces %s.", shortHash(version), shortHash(registered))
+	}
+	if !scheduled {
+		text += " Its file has no schedule: it is started by its name."
+	}
+	return text
+}
+
+func shortHash(hash string) string {
+	const digits = 12
+	return hash[:min(len(hash), digits)]
 }

@@ -2,12 +2,15 @@ package wording
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -142,6 +145,8 @@ func WeekSchedule(s *operator.WeekSchedule) string {
 		return "This program does not understand the schedule: " + clipped(s.Error)
 	case s.More:
 		return "more than " + humanize.Count(len(s.Times)) + " times, which are not looked up here"
+	case len(s.Times) == 0 && !s.Enabled:
+		return "disabled"
 	case len(s.Times) == 0:
 		return "no time in this week"
 	}
@@ -171,6 +176,9 @@ func WeekSchedule(s *operator.WeekSchedule) string {
 	if late > 0 {
 		words = append(words, humanize.Count(late)+" late")
 	}
+	if !s.Enabled {
+		words = append(words, "now disabled")
+	}
 	return humanize.Join(words)
 }
 
@@ -196,4 +204,27 @@ func ShortDay(d operator.WeekDay) string {
 		return ""
 	}
 	return fmt.Sprintf("%s has %s hours: the clock changes.", d.From.Format("Monday, 2 January"), strconv.FormatFloat(d.Hours, 'f', -1, 64))
+}
+
+// TimeRun describes the run of a schedule for a time.
+func TimeRun(run *taskports.TimeRun) []string {
+	text := fmt.Sprintf("%s for %s (%s)", run.Job, run.Key, run.Timezone)
+	var params []string
+	for _, name := range slices.Sorted(maps.Keys(run.Params)) {
+		params = append(params, name+"="+run.Params[name])
+	}
+	if len(params) > 0 {
+		text += ", with " + strings.Join(params, ", ")
+	}
+	list := []string{text + "."}
+	switch {
+	case run.Applied:
+	case run.ID != 0:
+		list = append(list, fmt.Sprintf("This time has task %d already (%s): nothing is submitted.", run.ID, run.Status))
+	case run.Due:
+		list = append(list, "The schedule is due then. The task is submitted now, and not again at this time.")
+	default:
+		list = append(list, "The schedule is not due at this time: this is an additional run.")
+	}
+	return list
 }

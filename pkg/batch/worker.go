@@ -95,9 +95,7 @@ func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error
 	if report != nil {
 		c.Report = func(err error) { report(runtime.Event{What: "failed", Err: fmt.Errorf("lead: %w", err)}) }
 	}
-	scheduler, err := runtime.NewScheduler(runtime.SchedulerConfig{
-		Definitions: a.parts.Repository, Tasks: a.Tasks, Queries: t.Repository, Run: operator.ScheduledRuns(a.Service), Report: c.Report,
-	})
+	scheduler, err := runtime.NewScheduler(a.Tasks, c.Report)
 	if err != nil {
 		return nil, err
 	}

@@ -65,6 +65,11 @@ type Definitions interface {
 	Register(ctx context.Context, d Definition, actor string) (Registration, error)
 	// Definition returns one with its files; core.ErrNotFound if there is none.
 	Definition(ctx context.Context, name string) (Definition, error)
+	// Lock is Definition, and holds it until the transaction of ctx ends: no other process submits a run of its
+	// schedule, or changes it.
+	Lock(ctx context.Context, name string) (Definition, error)
+	// NoteRun notes in the audit that actor submitted a run of its schedule by hand.
+	NoteRun(ctx context.Context, name, actor, detail string) error
 	// Definitions lists them by name, without the texts of their files.
 	Definitions(ctx context.Context, filter DefinitionFilter) ([]Definition, error)
 	// EnableDefinition switches the schedule on or off, and reports whether that changed anything. The

@@ -24,6 +24,9 @@ type Leadership interface {
 type Leader struct {
 	Holder string `json:"holder"`
 	Epoch  int64  `json:"epoch"`
-	// Leading means that the lease lasts.
-	Leading bool `json:"leading"`
+	// Leading means that the lease lasts, for LeaseLeft seconds.
+	Leading   bool    `json:"leading"`
+	LeaseLeft float64 `json:"lease_left"`
+	// Since is when it took the lead; zero means that an older program took it, which does not store this.
+	Since time.Time `json:"since,omitzero"`
 }

@@ -120,6 +120,40 @@ type TaskQueries interface {
 	Tasks(ctx context.Context, f task.Filter) ([]task.Task, error)
 	Attempts(ctx context.Context, id task.ID) ([]Attempt, error)
 	Decisions(ctx context.Context, id task.ID) ([]DecisionRecord, error)
+	// Search is Tasks in pages: none of its statements reads more than MostSearched tasks, and it ends after about
+	// the time of the budget. next is the Before of the next page; 0 means that all was searched.
+	Search(ctx context.Context, f task.Filter, budget time.Duration) (list []task.Task, next task.ID, err error)
+	// Log returns a page of an output of an attempt.
+	Log(ctx context.Context, f LogFilter) (*TaskLog, error)
+}
+
+// LogFilter selects a page of the output of a task.
+type LogFilter struct {
+	Task task.ID
+	// Attempt 0 means the newest one that has outputs.
+	Attempt int
+	// Output is a kind of artifacts; "" means the first one that there is.
+	Output task.ArtifactKind
+	// From is the first character, Limit their number.
+	From, Limit int
+}
+
+// TaskLog is a page of an output of an attempt.
+type TaskLog struct {
+	Task    task.ID      `json:"task"`
+	Attempt int          `json:"attempt" doc:"The attempt with this output; 0 if none has one"`
+	Outputs []TaskOutput `json:"outputs" doc:"All outputs, of the newest attempt first"`
+	Output  string       `json:"output,omitempty" doc:"Stdout or Stderr"`
+	Text    string       `json:"text"`
+	From    int          `json:"from" doc:"The number of characters before this page"`
+	Next    int          `json:"next,omitempty" doc:"from of the next page; absent on the last one"`
+}
+
+// TaskOutput is a text that an attempt has left.
+type TaskOutput struct {
+	Attempt    int               `json:"attempt"`
+	Output     task.ArtifactKind `json:"output"`
+	Characters int               `json:"characters" doc:"Its length; 0 if it was moved out of the database"`
 }
 
 // GroupQueries read groups.
@@ -150,6 +184,9 @@ type WorkerQueries interface {
 	PartWorkers(ctx context.Context) (int, error)
 	// WaitingTypes returns the types of tasks that wait to be executed, by name.
 	WaitingTypes(ctx context.Context) ([]WaitingType, error)
+	// Held returns the work that processes hold, at most MostHeld pieces of each kind. It searches the first
+	// MostSearched open parts: more means that there may be others.
+	Held(ctx context.Context) (held []Held, more bool, err error)
 	// WaitingDeciders returns the deciders that groups with unfinished tasks name and no live worker
 	// has, with the numbers of these tasks, by name.
 	WaitingDeciders(ctx context.Context) ([]WaitingDecider, error)
@@ -301,6 +338,31 @@ type DecisionRecord struct {
 	DecidedAt time.Time     `json:"decided_at"`
 }
 
+// The bounds of Held and Search.
+const (
+	MostHeld     = 5_000
+	MostSearched = 20_000
+)
+
+// Held is work that a process has.
+type Held struct {
+	// Worker is empty if the process is not a worker, such as a server; Process is HOST:PID then.
+	Worker  string           `json:"-"`
+	Process string           `json:"-"`
+	Kind    ports.PlacedKind `json:"kind"`
+	ID      int64            `json:"id" doc:"Number of the task, of the step execution of the part, or of the execution"`
+	// Name is the type of a task, or the name of a part or of a job.
+	Name      string              `json:"name" doc:"Type of the task, or name of the part or of the job"`
+	Execution core.JobExecutionID `json:"execution,omitempty" doc:"The execution, also of a part"`
+	State     string              `json:"state"`
+	Since     time.Time           `json:"since,omitzero"`
+	// LeaseLeft is negative after its end. An assigned task has no lease yet.
+	LeaseLeft *float64 `json:"lease_left,omitempty" doc:"Seconds until its lease ends; negative after its end. An assigned task has none"`
+}
+
+// IsOrphaned reports whether its lease is over, and no other process has taken it yet.
+func (h *Held) IsOrphaned() bool { return h.LeaseLeft != nil && *h.LeaseLeft < 0 }
+
 // WaitingType is a type of tasks that wait to be executed.
 type WaitingType struct {
 	Name string
@@ -351,4 +413,6 @@ type Worker struct {
 	Busy        int       `json:"-"`
 	StartedAt   time.Time `json:"started_at"`
 	HeartbeatAt time.Time `json:"heartbeat_at"`
+	// LeaseLeft is negative after the end of its lease.
+	LeaseLeft float64 `json:"lease_left"`
 }

@@ -135,9 +135,30 @@ func (r *definitions) Definition(ctx context.Context, name string) (taskports.De
 		return taskports.Definition{}, fmt.Errorf("read the definition of job %s: %w", name, err)
 	}
 	if len(rows) == 0 {
-		return taskports.Definition{}, fmt.Errorf("definition of job %s: %w", name, core.ErrNotFound)
+		return noDefinition(name)
 	}
 	return rows[0].record()
+}
+
+func noDefinition(name string) (taskports.Definition, error) {
+	return taskports.Definition{}, fmt.Errorf("definition of job %s: %w", name, core.ErrNotFound)
+}
+
+// Lock implements taskports.Definitions. SQLite has one writer.
+func (r *definitions) Lock(ctx context.Context, name string) (taskports.Definition, error) {
+	row, err := r.lockDefinition(ctx, name)
+	switch {
+	case err != nil:
+		return taskports.Definition{}, fmt.Errorf("lock the definition of job %s: %w", name, err)
+	case row == nil:
+		return noDefinition(name)
+	}
+	return row.record()
+}
+
+// NoteRun implements taskports.Definitions.
+func (r *definitions) NoteRun(ctx context.Context, name, actor, detail string) error {
+	return r.store.auditDefinition(ctx, ports.VerbRun, actor, name, storable(detail))
 }
 
 // Definitions implements taskports.Definitions: one statement.

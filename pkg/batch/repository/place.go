@@ -154,6 +154,33 @@ func (r *placements) Unassigned(ctx context.Context, room func(ports.PlacedClass
 	return all, nil
 }
 
+// Classes implements ports.Places: among the first openPlaced placements that wait.
+func (r *placements) Classes(ctx context.Context, limit int) ([]ports.PlacedWaiting, error) {
+	const openPlaced = 20_000
+	var rows []struct {
+		Wants          string
+		Kind           ports.PlacedKind
+		Work, Orphaned int
+		Since          instant
+	}
+	err := r.store.scan(ctx, &rows, `SELECT wants, CASE WHEN part_id IS NULL THEN 'execution' ELSE 'part' END AS kind, count(*) AS work,
+			sum(CASE WHEN state = 'ORPHANED' THEN 1 ELSE 0 END) AS orphaned, min(created_at) AS since
+		FROM (SELECT wants, part_id, state, created_at FROM {placement} WHERE state IN ('PENDING', 'ORPHANED') LIMIT ?) AS open
+		GROUP BY 1, 2 ORDER BY 1, 2 LIMIT ?`, openPlaced, limit)
+	if err != nil {
+		return nil, fmt.Errorf("look for work with a placement: %w", err)
+	}
+	list := make([]ports.PlacedWaiting, len(rows))
+	for i, row := range rows {
+		on, err := ports.ParsePlacement(row.Wants)
+		if err != nil {
+			return nil, fmt.Errorf("the stored placement %s: %w", row.Wants, err)
+		}
+		list[i] = ports.PlacedWaiting{PlacedClass: ports.PlacedClass{On: on}, Kind: row.Kind, Work: min(row.Work, ports.MostPlaced), Orphaned: row.Orphaned, Since: row.Since.Time}
+	}
+	return list, nil
+}
+
 // led is the condition that the leader of an epoch still leads. Its transaction has read that row
 // with a lock.
 func (r *placements) led(epoch int64) guarded.Condition {

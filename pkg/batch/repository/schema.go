@@ -17,7 +17,7 @@ import (
 // newest file in migrations/. A minor only adds, so an older binary works with
 // it. A major may remove, so an older binary refuses it (rule R4: expand, then
 // contract).
-const schemaVersion = 2019
+const schemaVersion = 2020
 
 // oldestSchema is the oldest version that this binary can migrate. The tables of 1.x have no
 // journal of the flow; builds before the first release created them.

@@ -51,8 +51,14 @@ type Filter struct {
 	State  State
 	Type   string
 	Before ID
-	// JobDefinition selects a schedule's runs.
+	// JobDefinition selects a schedule's runs, ScheduledFor the run of one of
+	// its local times.
 	JobDefinition int64
+	ScheduledFor  string
+	// [Since, Until) bounds the time of the submission. Text is in the type,
+	// the title, a key or the last error.
+	Since, Until time.Time
+	Text         string
 	// Unfinished: not over.
 	Unfinished bool
 	Limit      int // 0 means 100

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -22,8 +23,10 @@ func (r leadership) Lead(ctx context.Context, holder string, lease time.Duration
 		return 0, false, fmt.Errorf("lead: %w", err)
 	}
 	var epochs []int64
-	err = r.scan(ctx, &epochs, `UPDATE {leader} SET epoch = CASE WHEN holder = ? THEN epoch ELSE epoch + 1 END, holder = ?, lease_until = {later}
-		WHERE id = 1 AND (holder = ? OR lease_until < {now}) RETURNING epoch`, holder, holder, lease.Microseconds(), holder)
+	err = r.scan(ctx, &epochs, `UPDATE {leader} SET epoch = CASE WHEN holder = ? THEN epoch ELSE epoch + 1 END,
+			since = CASE WHEN holder = ? THEN since ELSE {now} END, since_epoch = CASE WHEN holder = ? THEN since_epoch ELSE epoch + 1 END,
+			holder = ?, lease_until = {later}
+		WHERE id = 1 AND (holder = ? OR lease_until < {now}) RETURNING epoch`, holder, holder, holder, holder, lease.Microseconds(), holder)
 	if err != nil {
 		return 0, false, fmt.Errorf("lead: %w", err)
 	}
@@ -61,13 +64,22 @@ func (r leadership) Resign(ctx context.Context, holder string, epoch int64) erro
 }
 
 func (r leadership) Leader(ctx context.Context) (*taskports.Leader, error) {
-	var rows []taskports.Leader
-	err := r.scan(ctx, &rows, "SELECT holder, epoch, lease_until >= {now} AND holder <> '' AS leading FROM {leader} WHERE id = 1")
+	var rows []struct {
+		Holder                 string
+		Epoch                  int64
+		LeaseUntil, Since, Now gormtx.Instant
+	}
+	err := r.scan(ctx, &rows, "SELECT holder, epoch, lease_until, CASE WHEN since_epoch = epoch THEN since END AS since, {now} AS now FROM {leader} WHERE id = 1")
 	if err != nil {
 		return nil, fmt.Errorf("read the leader: %w", err)
 	}
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	return &rows[0], nil
+	row := rows[0]
+	l := &taskports.Leader{Holder: row.Holder, Epoch: row.Epoch, Since: row.Since.Time, Leading: row.Holder != "" && !row.LeaseUntil.Before(row.Now.Time)}
+	if l.Leading {
+		l.LeaseLeft = row.LeaseUntil.Sub(row.Now.Time).Seconds()
+	}
+	return l, nil
 }

@@ -25,12 +25,45 @@ type placedRow struct {
 const selectPlaced = `SELECT t.id, t.epoch, t.type, t.state, t.worker, g.decider, t.placement AS wanted, t.attempt, t.priority, t.created_at
 	FROM {task} t JOIN {task_group} g ON g.id = t.group_id `
 
+// placedClasses begins a statement about the classes of tasks that wait to be assigned. It reads one entry of an index for
+// each class.
+const (
+	waitsPlaced   = "t.state IN ('PENDING', 'ORPHANED') AND t.placement <> ''"
+	nextPlaced    = " FROM {task} t WHERE " + waitsPlaced + " AND (t.placement, t.type) > (classes.placement, classes.type) ORDER BY t.placement, t.type LIMIT 1)"
+	placedClasses = `WITH RECURSIVE classes(placement, type) AS (
+		SELECT * FROM (SELECT t.placement, t.type FROM {task} t WHERE ` + waitsPlaced + ` ORDER BY t.placement, t.type LIMIT 1) AS first
+		UNION ALL SELECT (SELECT t.placement` + nextPlaced + `, (SELECT t.type` + nextPlaced + ` FROM classes WHERE classes.placement IS NOT NULL) `
+)
+
+// Classes implements ports.Places.
+func (r placements) Classes(ctx context.Context, limit int) ([]ports.PlacedWaiting, error) {
+	var rows []struct {
+		Placement, Type string
+		Work, Orphaned  int
+		Since           gormtx.Instant
+	}
+	const of = " FROM {task} t WHERE " + waitsPlaced + " AND t.placement = classes.placement AND t.type = classes.type ORDER BY t.placement, t.type, t.priority, t.id LIMIT ?) AS few"
+	err := r.scan(ctx, &rows, placedClasses+`SELECT placement, type, (SELECT count(*) FROM (SELECT 1`+of+`) AS work, (SELECT count(*) FROM (SELECT t.state`+of+` WHERE state = 'ORPHANED') AS orphaned,
+		(SELECT min(created_at) FROM (SELECT t.created_at`+of+`) AS since FROM classes WHERE placement IS NOT NULL LIMIT ?`, ports.MostPlaced, ports.MostPlaced, ports.MostPlaced, limit)
+	if err != nil {
+		return nil, fmt.Errorf("look for tasks with a placement: %w", err)
+	}
+	list := make([]ports.PlacedWaiting, len(rows))
+	for i, row := range rows {
+		on, err := ports.ParsePlacement(row.Placement)
+		if err != nil {
+			return nil, fmt.Errorf("the stored placement %s: %w", row.Placement, err)
+		}
+		list[i] = ports.PlacedWaiting{PlacedClass: ports.PlacedClass{On: on, Type: row.Type}, Kind: ports.PlacedTask, Work: row.Work, Orphaned: row.Orphaned, Since: row.Since.Time}
+	}
+	return list, nil
+}
+
 // Unassigned implements ports.Places: one statement finds the classes, and one more reads the tasks
 // of each class that workers have room for.
 func (r placements) Unassigned(ctx context.Context, room func(ports.PlacedClass) ports.Room) ([]ports.Placed, error) {
 	var classes []struct{ Placement, Type string }
-	err := r.scan(ctx, &classes, "SELECT DISTINCT placement, type FROM {task} WHERE state IN ('PENDING', 'ORPHANED') AND placement <> ''")
-	if err != nil {
+	if err := r.scan(ctx, &classes, placedClasses+"SELECT placement, type FROM classes WHERE placement IS NOT NULL"); err != nil {
 		return nil, fmt.Errorf("look for tasks with a placement: %w", err)
 	}
 	var all []ports.Placed

@@ -50,6 +50,7 @@ func (r taskQueries) Tasks(ctx context.Context, f task.Filter) ([]task.Task, err
 	where(f.Type != "", "type = ?", f.Type)
 	where(f.Before != 0, "id < ?", f.Before)
 	where(f.JobDefinition != 0, "job_definition_id = ?", f.JobDefinition)
+	where(f.ScheduledFor != "", "scheduled_for = ?", f.ScheduledFor)
 	where(f.Unfinished, "state IN ?", slices.DeleteFunc(taskports.States(), task.State.IsOver))
 	if f.Limit <= 0 {
 		f.Limit = pageSize

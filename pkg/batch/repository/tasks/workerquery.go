@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // workerQueries implements taskports.WorkerQueries.
@@ -21,11 +23,12 @@ func (r workerQueries) Workers(ctx context.Context) ([]taskports.Worker, error) 
 		Capacity, Executing                   int
 		Parts                                 bool
 		StartedAt, HeartbeatAt                gormtx.Instant
+		LeaseUntil, Now                       gormtx.Instant
 	}
 	err := r.scan(ctx, &rows, `SELECT name, capacity, types, deciders, labels, parts, version, started_at, heartbeat_at,
 		CASE WHEN left_at IS NOT NULL THEN 'GONE' WHEN lease_until < {now} THEN 'LOST' WHEN draining_at IS NOT NULL THEN 'DRAINING' ELSE 'ACTIVE' END AS state,
-		(SELECT count(*) FROM {task} t WHERE t.worker = w.name AND t.state IN ('ASSIGNED', 'RUNNING')) AS executing
-		FROM {worker} w ORDER BY 9, name`)
+		(SELECT count(*) FROM {task} t WHERE t.worker = w.name AND t.state IN ('ASSIGNED', 'RUNNING')) AS executing,
+		lease_until, {now} AS now FROM {worker} w ORDER BY state, name`)
 	if err != nil {
 		return nil, fmt.Errorf("list workers: %w", err)
 	}
@@ -34,6 +37,7 @@ func (r workerQueries) Workers(ctx context.Context) ([]taskports.Worker, error) 
 		list[i] = taskports.Worker{
 			Name: row.Name, Capacity: row.Capacity, Parts: row.Parts, Version: row.Version, State: row.State, Executing: row.Executing,
 			StartedAt: row.StartedAt.Time, HeartbeatAt: row.HeartbeatAt.Time,
+			LeaseLeft: row.LeaseUntil.Sub(row.Now.Time).Seconds(),
 		}
 		for _, column := range []struct {
 			name, text string
@@ -99,4 +103,80 @@ func (r workerQueries) WaitingDeciders(ctx context.Context) ([]taskports.Waiting
 			return w.State == taskports.WorkerActive && slices.Contains(w.Deciders, d.Name)
 		})
 	}), nil
+}
+
+// heldRow is a row of Held.
+type heldRow struct {
+	Kind                       ports.PlacedKind
+	ID                         int64
+	Worker, Owner, Name, State string
+	Execution                  core.JobExecutionID
+	Since, LeaseUntil, Now     gormtx.Instant
+}
+
+// The parts of Held. The texts have a column for each field of a heldRow but Worker, which the tasks alone have.
+const (
+	heldTasks = `SELECT 'task' AS kind, id, worker, '' AS owner, type AS name, state, 0 AS execution, assigned_at AS since, lease_until, {now} AS now
+		FROM {task} WHERE state IN ('ASSIGNED', 'RUNNING') LIMIT ?`
+	heldParts = `SELECT 'part' AS kind, id, '' AS worker, owner, name, status AS state, job_execution_id AS execution, started_at AS since, lease_until, {now} AS now
+		FROM (SELECT * FROM {step_execution} WHERE manager_id IS NOT NULL AND status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING') ORDER BY id LIMIT ?) AS open WHERE owner <> '' LIMIT ?`
+	heldExecutions = `SELECT 'execution' AS kind, id, '' AS worker, owner, job_name AS name, status AS state, id AS execution, started_at AS since, lease_until, {now} AS now
+		FROM {job_execution} WHERE status = ? AND owner <> '' ORDER BY id LIMIT ?`
+)
+
+// Held implements taskports.WorkerQueries.
+func (r workerQueries) Held(ctx context.Context) (held []taskports.Held, more bool, err error) {
+	names, err := r.owners(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	read := func(text string, args ...any) {
+		var rows []heldRow
+		if err == nil {
+			err = wrapped(r.scan(ctx, &rows, text, append(args, taskports.MostHeld+1)...), "list the work that processes hold")
+		}
+		if len(rows) > taskports.MostHeld {
+			rows, more = rows[:taskports.MostHeld], true
+		}
+		for i := range rows {
+			held = append(held, rows[i].held(names))
+		}
+	}
+	read(heldTasks)
+	read(heldParts, taskports.MostSearched)
+	for _, status := range []core.Status{core.StatusStarting, core.StatusStarted, core.StatusStopping} {
+		read(heldExecutions, status)
+	}
+	if err != nil || more {
+		return held, more, err
+	}
+	var others []int64 // open parts beyond those that were searched
+	err = r.scan(ctx, &others, "SELECT id FROM {step_execution} WHERE manager_id IS NOT NULL AND status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING') ORDER BY id LIMIT 1 OFFSET ?", taskports.MostSearched)
+	return held, len(others) > 0, wrapped(err, "list the work that processes hold")
+}
+
+// owners returns the names of the workers that did not leave, by the owner of their parts and executions.
+func (r workerQueries) owners(ctx context.Context) (map[string]string, error) {
+	var rows []struct{ Name, Owner string }
+	err := r.scan(ctx, &rows, "SELECT name, owner FROM {worker} WHERE owner <> '' AND left_at IS NULL")
+	names := make(map[string]string, len(rows))
+	for _, row := range rows {
+		names[row.Owner] = row.Name
+	}
+	return names, wrapped(err, "list the owners of workers")
+}
+
+func (row *heldRow) held(names map[string]string) taskports.Held {
+	h := taskports.Held{Worker: row.Worker, Kind: row.Kind, ID: row.ID, Name: row.Name, Execution: row.Execution, State: row.State, Since: row.Since.Time}
+	if row.Owner != "" {
+		if h.Worker = names[row.Owner]; h.Worker == "" {
+			of := ports.ParseOwner(row.Owner)
+			h.Process = fmt.Sprintf("%s:%d", of.Host, of.PID)
+		}
+	}
+	if !row.LeaseUntil.IsZero() {
+		left := row.LeaseUntil.Sub(row.Now.Time).Seconds()
+		h.LeaseLeft = &left
+	}
+	return h
 }

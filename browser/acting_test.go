@@ -15,7 +15,7 @@ import (
 // fill types a text into a field in place of its text.
 func (b *tab) fill(name, text string) {
 	b.t.Helper()
-	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(() => { const f = document.querySelector('[name=%q]'); f.focus(); f.select && f.select(); })()`, name)), press(text))
+	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(() => { const f = document.querySelector('form.act [name=%q]'); f.focus(); f.select && f.select(); })()`, name)), press(text))
 }
 
 // button presses the button of a form that has this text, and returns the status of the page that follows.

@@ -117,7 +117,7 @@ func (b *tab) record(event any) {
 		if !strings.Contains(e.Request.URL, "/stream") {
 			b.request(e.RequestID, e.Request.URL)
 		}
-		if to, err := url.Parse(e.Request.URL); err != nil || to.Scheme != "about" && to.Scheme+"://"+to.Host != b.at {
+		if to, err := url.Parse(e.Request.URL); err != nil || to.Scheme != "about" && to.Scheme != "data" && to.Scheme+"://"+to.Host != b.at {
 			b.say("a request to another host: %s", e.Request.URL)
 		}
 	}

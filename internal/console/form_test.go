@@ -225,7 +225,7 @@ func TestAllExecutionsThatFiltersSelectAreRestartedTogether(t *testing.T) {
 		s.get(group).is(http.StatusOK).clean().says("3", "restart of 3 executions")
 		s.submit(group+"/cancel", s.get(group+"/cancel").is(http.StatusOK).clean().fieldsOf()).is(http.StatusSeeOther)
 		s.get("/executions").is(http.StatusOK).says("Act on those that are chosen", `name="execution" value="`+failed[1]+`"`)
-		s.get("/bulk?execution=" + failed[0] + "&execution=" + failed[2]).is(http.StatusOK).clean().says("Act on 2 executions", "Restart 2 executions")
+		s.get("/bulk?execution="+failed[0]+"&execution="+failed[2]).is(http.StatusOK).clean().says("Act on 2 executions", "Restart 2 executions")
 		s.get("/bulk?execution=two").is(http.StatusUnprocessableEntity).clean()
 		s.get("/bulk?job=load&statuses=COMPLETED").is(http.StatusOK).clean().says("refused", id(done))
 	})

@@ -26,7 +26,7 @@ type (
 		Parts       bool              `json:"parts" doc:"Whether it runs partitions and continues parked executions"`
 		Capacity    int               `json:"capacity"`
 		Executing   int               `json:"executing" doc:"Number of tasks that it has"`
-		Busy        int               `json:"busy" doc:"Number of slots in use: by tasks, parts, and executions that it continues"`
+		Busy        int               `json:"busy" doc:"Number of slots that tasks and parts use"`
 		Version     string            `json:"version"`
 		StartedAt   time.Time         `json:"started_at"`
 		HeartbeatAt time.Time         `json:"heartbeat_at"`

@@ -82,10 +82,11 @@ const (
 
 // Work returns the workers and the waiting work.
 func (s *TaskService) Work(ctx context.Context) (*WorkView, error) {
-	workers, leads, err := s.LoadedWorkers(ctx)
+	found, err := s.Workers(ctx)
 	if err != nil {
 		return nil, err
 	}
+	workers := append([]taskports.Worker{}, found...)
 	view := &WorkView{Workers: []WorkerView{}, Processes: []ProcessView{}, Types: []TypeView{}, Placements: []PlacementView{}}
 	if view.Leader, err = s.Leader(ctx); err != nil {
 		return nil, err
@@ -95,6 +96,10 @@ func (s *TaskService) Work(ctx context.Context) (*WorkView, error) {
 		return nil, refusalOf(err)
 	}
 	view.More = more
+	for i := range workers {
+		workers[i].Busy = slotsOf(workers[i].Name, held)
+	}
+	leads := s.leader == nil || view.Leader != nil && view.Leader.Leading
 	view.addHeld(workers, held)
 	waiting, err := s.workers.WaitingTypes(ctx)
 	if err != nil {
@@ -121,6 +126,17 @@ func (s *TaskService) Work(ctx context.Context) (*WorkView, error) {
 	}
 	slices.SortFunc(view.Types, func(a, b TypeView) int { return cmp.Compare(a.Name, b.Name) })
 	return view, nil
+}
+
+// slotsOf counts the slots that tasks and parts use: a parked execution that the
+// worker continues is not known here.
+func slotsOf(worker string, held []taskports.Held) (n int) {
+	for i := range held {
+		if h := &held[i]; h.Worker == worker && h.Kind != ports.PlacedExecution && !h.IsOrphaned() {
+			n++
+		}
+	}
+	return n
 }
 
 func (v *WorkView) addHeld(workers []taskports.Worker, held []taskports.Held) {

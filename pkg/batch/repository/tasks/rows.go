@@ -149,18 +149,17 @@ type taskAfter struct {
 }
 
 type taskAttempt struct {
-	ID             taskports.AttemptID `gorm:"primaryKey"`
-	TaskID         task.ID
-	GroupID        task.GroupID
-	Number         int
-	Epoch          int64
-	State          taskports.AttemptState
-	Worker         string
-	Outcome        string
-	Reason         string
-	JobExecutionID *core.JobExecutionID
-	StartedAt      gormtx.Instant
-	EndedAt        gormtx.Instant
+	ID        taskports.AttemptID `gorm:"primaryKey"`
+	TaskID    task.ID
+	GroupID   task.GroupID
+	Number    int
+	Epoch     int64
+	State     taskports.AttemptState
+	Worker    string
+	Outcome   string
+	Reason    string
+	StartedAt gormtx.Instant
+	EndedAt   gormtx.Instant
 }
 
 type taskLog struct {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -120,9 +121,6 @@ func (r taskQueries) Attempts(ctx context.Context, id task.ID) ([]taskports.Atte
 			ID: row.ID, TaskID: row.TaskID, Number: row.Number, State: row.State, Worker: row.Worker, Action: t.Spec, Reason: row.Reason,
 			StartedAt: row.StartedAt.Time, EndedAt: timeOf(row.EndedAt),
 		}
-		if row.JobExecutionID != nil {
-			list[i].JobExecution = *row.JobExecutionID
-		}
 		if row.Outcome == "" {
 			continue
 		}
@@ -136,7 +134,29 @@ func (r taskQueries) Attempts(ctx context.Context, id task.ID) ([]taskports.Atte
 			}
 		}
 	}
-	return list, nil
+	return list, r.addExecutions(ctx, t, list)
+}
+
+// addExecutions adds to each attempt of a task of type job the execution that it started or, if it started none, followed.
+func (r taskQueries) addExecutions(ctx context.Context, t *task.Task, list []taskports.Attempt) error {
+	if t.Spec.Type != task.TypeJob || len(list) == 0 {
+		return nil
+	}
+	var rows []struct {
+		ID        core.JobExecutionID
+		CreatedAt gormtx.Instant
+	}
+	if err := r.scan(ctx, &rows, "SELECT id, created_at FROM {job_execution} WHERE task_id = ? ORDER BY id", t.ID); err != nil {
+		return named(t.ID, err)
+	}
+	for i := range list {
+		for _, row := range rows {
+			if i+1 == len(list) || row.CreatedAt.Before(list[i+1].StartedAt) {
+				list[i].JobExecution = row.ID
+			}
+		}
+	}
+	return nil
 }
 
 func (r taskQueries) logs(ctx context.Context, id task.ID) (map[taskports.AttemptID][]taskLog, error) {

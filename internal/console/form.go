@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/access"
@@ -91,6 +90,9 @@ func (f *form) sent() (*page, error) {
 	if err := f.checkTexts(); err != nil {
 		return nil, err
 	}
+	if f.refused != nil {
+		return f.showRefused()
+	}
 	if f.values.Get(doField) == doCheck {
 		return f.act.show(f)
 	}
@@ -114,6 +116,11 @@ func (f *form) sent() (*page, error) {
 	if !errors.As(err, &f.refused) {
 		return nil, err
 	}
+	return f.showRefused()
+}
+
+// showRefused is the form with all that was typed.
+func (f *form) showRefused() (*page, error) {
 	p, err := f.act.show(f)
 	if err == nil && p.Status == 0 {
 		p.Status, p.Again = f.refused.Status, f.refused.again()
@@ -128,14 +135,25 @@ func (p *problem) again() int {
 	return 0
 }
 
+// checkTexts refuses texts that cannot be stored; the form shows signs in their place.
 func (f *form) checkTexts() error {
 	n := 0
 	for name, values := range f.values {
 		if n += len(values); n > maxTyped {
 			return &operator.RequestError{Field: "form", Reason: fmt.Sprintf("it has more than %d fields", maxTyped)}
 		}
-		if !access.IsText(name) || slices.ContainsFunc(values, func(s string) bool { return !access.IsText(s) }) {
-			return &operator.RequestError{Field: clip(name, shortText), Reason: "it is not valid UTF-8, or contains a NUL character"}
+		const reason = "it is not valid UTF-8, or contains a NUL character"
+		if !access.IsText(name) {
+			return &operator.RequestError{Field: clip(name, shortText), Reason: reason}
+		}
+		for i, text := range values {
+			if access.IsText(text) {
+				continue
+			}
+			if values[i] = string(visible([]byte(text))); f.refused == nil {
+				f.refused = &problem{Status: http.StatusUnprocessableEntity, Detail: "a text cannot be stored"}
+			}
+			f.refused.Errors = append(f.refused.Errors, problemError{reason, "body." + name})
 		}
 	}
 	return nil

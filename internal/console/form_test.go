@@ -1,12 +1,17 @@
 package console_test
 
 import (
+	"cmp"
 	"context"
+	"encoding/xml"
+	"errors"
 	"html"
+	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,34 +25,84 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// fieldsOf are the values that a browser would send for the form of a page.
-func (a answer) fieldsOf() url.Values {
+// formField is a field of a form, or a button with a name.
+type formField struct {
+	name, kind, value string
+	checked           bool
+	options           []string
+}
+
+// typed reports whether a person enters the text of the field, and a refusal must keep it.
+func (f formField) typed() bool { return slices.Contains([]string{"text", "date", "textarea"}, f.kind) }
+
+// form are the fields of the form of a page, as a browser reads them; nil if it has none.
+func (a answer) form() []formField {
 	a.t.Helper()
 	_, form, found := strings.Cut(a.text, `<form class="act"`)
-	require.True(a.t, found, "%s\n%s", a.path, a.text)
+	if !found {
+		return nil
+	}
 	form, _, _ = strings.Cut(form, "</form>")
-	attribute := func(tag, name string) string {
-		if m := regexp.MustCompile(name + `="([^"]*)"`).FindStringSubmatch(tag); m != nil {
-			return html.UnescapeString(m[1])
+	d := xml.NewDecoder(strings.NewReader(`<form class="act"` + form))
+	d.Strict, d.Entity = false, xml.HTMLEntity
+	list, text, option := []formField{}, "", map[string]string{}
+	for {
+		token, err := d.RawToken()
+		if errors.Is(err, io.EOF) {
+			return list
 		}
-		return ""
-	}
-	values := url.Values{}
-	for _, tag := range regexp.MustCompile(`<input [^>]*>`).FindAllString(form, -1) {
-		if attribute(tag, "type") == "checkbox" && !strings.Contains(tag, " checked") {
-			continue
-		}
-		values.Set(attribute(tag, " name"), attribute(tag, "value"))
-	}
-	for _, list := range regexp.MustCompile(`(?s)<select [^>]*>.*?</select>`).FindAllString(form, -1) {
-		for i, o := range regexp.MustCompile(`<option [^>]*>`).FindAllString(list, -1) {
-			if i == 0 || strings.Contains(o, " selected") {
-				values.Set(attribute(list, " name"), attribute(o, "value"))
+		require.NoError(a.t, err, a.path)
+		switch token := token.(type) {
+		case xml.StartElement:
+			text = ""
+			at := map[string]string{}
+			for _, attribute := range token.Attr {
+				at[attribute.Name.Local] = attribute.Value
+			}
+			_, checked := at["checked"]
+			switch kind := token.Name.Local; {
+			case kind == "option":
+				option = at
+			case slices.Contains([]string{"input", "textarea", "select", "button"}, kind) && at["name"] != "":
+				if kind == "input" {
+					kind = cmp.Or(at["type"], "text")
+				}
+				list = append(list, formField{name: at["name"], kind: kind, value: at["value"], checked: checked})
+			}
+		case xml.CharData:
+			text += string(token)
+		case xml.EndElement:
+			if len(list) == 0 {
+				continue
+			}
+			last := &list[len(list)-1]
+			switch token.Name.Local {
+			case "textarea":
+				last.value = strings.TrimPrefix(text, "\n")
+			case "option":
+				value, has := option["value"]
+				if !has {
+					value = text
+				}
+				if _, selected := option["selected"]; selected || len(last.options) == 0 {
+					last.value = value
+				}
+				last.options = append(last.options, value)
 			}
 		}
 	}
-	for _, area := range regexp.MustCompile(`(?s)<textarea [^>]* name="([^"]*)"[^>]*>\n(.*?)</textarea>`).FindAllStringSubmatch(form, -1) {
-		values.Set(area[1], html.UnescapeString(area[2]))
+}
+
+// fieldsOf are the values that a browser would send for the form of a page.
+func (a answer) fieldsOf() url.Values {
+	a.t.Helper()
+	fields := a.form()
+	require.NotNil(a.t, fields, "%s\n%s", a.path, a.text)
+	values := url.Values{}
+	for _, f := range fields {
+		if f.kind != "button" && (f.kind != "checkbox" || f.checked) {
+			values.Add(f.name, f.value)
+		}
 	}
 	return values
 }
@@ -274,6 +329,8 @@ func TestSettingsAndTasksAreChangedByTheirForms(t *testing.T) {
 		require.NotNil(t, name)
 		form := s.get(name[1]).is(http.StatusOK).clean().fieldsOf()
 		s.submit(name[1], with(form, "value", "no number at all")).is(http.StatusUnprocessableEntity).clean().says("no number at all")
+		require.Equal(t, "/settings", s.submit(name[1], with(s.get(name[1]).fieldsOf(), "value", "7")).is(http.StatusSeeOther).header.Get("Location"))
+		s.get("/settings").is(http.StatusOK).says(">7<")
 		s.get("/settings/none").is(http.StatusNotFound).clean()
 		s.get("/tasks/99/cancel").is(http.StatusNotFound).clean()
 		s.get("/schedules/load/pause").is(http.StatusNotFound).clean()

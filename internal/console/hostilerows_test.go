@@ -75,7 +75,7 @@ func TestHostileRowsOfTheHistoryAreInert(t *testing.T) {
 }
 
 // insertOddRows adds rows that the engine of this process does not write by itself here.
-func insertOddRows(t *testing.T, db *sql.DB) {
+func insertOddRows(t testing.TB, db *sql.DB) {
 	t.Helper()
 	for _, statement := range []string{
 		"insert into surfin_setting (name, value, updated_at, updated_by) select 'history_retention_days', '30', created_at, 'x' from surfin_job_execution where id = 1",

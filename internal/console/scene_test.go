@@ -110,7 +110,7 @@ func newScene(t testing.TB, url string, change ...func(*console.Config)) *scene 
 		f(&config)
 	}
 	s.handler, err = api.New(api.Config{
-		Service: config.Service, Jobs: jobs, Tasks: config.Tasks, Clients: clients(), Rate: 1e6, Log: config.Log,
+		Service: config.Service, Jobs: config.Jobs, Tasks: config.Tasks, Clients: clients(), Rate: 1e6, Log: config.Log,
 		Pages: func(guard *access.Guard, operations http.Handler) (http.Handler, error) {
 			config.Operations = operations
 			return console.New(guard, config)

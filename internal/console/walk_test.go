@@ -52,31 +52,40 @@ func TestNoPageIsShownToStrangersAndNoneChangesAnything(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, address string) {
 		s, paths := filled(t, address)
-		proxy := access.Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}, UserHeader: "X-Forwarded-User", GroupsHeader: "X-Forwarded-Groups", Operators: []string{"anna"}}
-		s.at = s.door(t, access.Config{Clients: clients(), Proxy: proxy})
-		anna, wall := s.session(operatorToken), s.session(viewerToken)
-		own := s.at
-		s.at = s.door(t, access.Config{Clients: []settings.Client{{Name: "anna", Role: settings.Operator, Token: "changed-0123456789"}}})
-		foreign := s.session("changed-0123456789")
-		s.at = s.door(t, access.Config{Clients: clients(), Now: func() time.Time { return time.Now().Add(-13 * time.Hour) }})
-		old := s.session(operatorToken)
-		s.at = own
+		callers := s.callers(t)
 		before := s.everything()
-		for k, c := range []caller{
-			{"nobody", nil, false}, {"an empty cookie", []string{"Cookie", "surfin_session="}, false}, {"a forged cookie", []string{"Cookie", strings.Replace(wall, "wall", "anna", 1)}, false},
-			{"a foreign cookie", []string{"Cookie", foreign}, false}, {"an old cookie", []string{"Cookie", old}, false}, {"a foreign token", []string{"Authorization", "Bearer changed-0123456789"}, false},
-			{"a cookie and a wrong token", []string{"Cookie", anna, "Authorization", "Bearer changed-0123456789"}, false},
-			{"the header of the proxy from elsewhere", []string{"X-Forwarded-User", "anna", "X-Forwarded-For", "10.1.2.3"}, false},
-			{"a cookie and a header of the proxy", []string{"Cookie", anna, "X-Forwarded-Groups", "anna"}, false},
-			{"a viewer", []string{"Cookie", wall}, true}, {"an operator", []string{"Cookie", anna}, true},
-			{"another site that reads", []string{"Cookie", anna, "Origin", "https://evil.example.com"}, true},
-		} {
+		for k, c := range append(callers, caller{"an operator", []string{"Cookie", s.session(operatorToken)}, true}) {
 			for i, path := range append(paths, "/unknown", "/executions/1/unknown") {
 				s.meets(c, path, i+k)
 			}
 		}
 		require.Equal(t, before, s.everything())
 	})
+}
+
+// callers may not change anything, at a door that is open from now on.
+func (s *scene) callers(t *testing.T) []caller {
+	t.Helper()
+	proxy := access.Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}, UserHeader: "X-Forwarded-User", GroupsHeader: "X-Forwarded-Groups", Operators: []string{"anna"}}
+	own := s.door(t, access.Config{Clients: clients(), Proxy: proxy})
+	s.at = s.door(t, access.Config{Clients: []settings.Client{{Name: "anna", Role: settings.Operator, Token: "changed-0123456789"}}})
+	foreign := s.session("changed-0123456789")
+	s.at = s.door(t, access.Config{Clients: clients(), Now: func() time.Time { return time.Now().Add(-13 * time.Hour) }})
+	old := s.session(operatorToken)
+	s.at = own
+	anna, wall := s.session(operatorToken), s.session(viewerToken)
+	return []caller{
+		{"nobody", nil, false}, {"an empty cookie", []string{"Cookie", "surfin_session="}, false}, {"a forged cookie", []string{"Cookie", strings.Replace(wall, "wall", "anna", 1)}, false},
+		{"a foreign cookie", []string{"Cookie", foreign}, false}, {"an old cookie", []string{"Cookie", old}, false}, {"a foreign token", []string{"Authorization", "Bearer changed-0123456789"}, false},
+		{"a cookie and a wrong token", []string{"Cookie", anna, "Authorization", "Bearer changed-0123456789"}, false},
+		{"the header of the proxy from elsewhere", []string{"X-Forwarded-User", "anna", "X-Forwarded-For", "10.1.2.3"}, false},
+		{"a cookie and a header of the proxy", []string{"Cookie", anna, "X-Forwarded-Groups", "anna"}, false},
+		{"a viewer", []string{"Cookie", wall}, true},
+		{"another site that reads", []string{"Cookie", anna, "Origin", "https://evil.example.com"}, true},
+		{"a page of another site", []string{"Cookie", anna, "Sec-Fetch-Site", "cross-site"}, true},
+		{"a page of the same site", []string{"Cookie", anna, "Sec-Fetch-Site", "same-site"}, true},
+		{"a page without an origin", []string{"Cookie", anna, "Origin", "null"}, true},
+	}
 }
 
 // meets asks for a page in one of the ways of browsers, and tries to change it by one of the methods.

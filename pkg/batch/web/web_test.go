@@ -33,6 +33,8 @@ func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
 const at = "/admin/batch"
 
+const hidden = "hidden-0123456789" // a secret
+
 const nightly = `job: nightly
 schedule: {cron: "0 3 * * *"}
 flow: [{step: table, tasklet: {sql: create table night(id int)}}]
@@ -50,7 +52,7 @@ type scene struct {
 func newScene(t *testing.T, database string, handler func(app *batch.App) (http.Handler, error)) *scene {
 	t.Helper()
 	s := &scene{t: t}
-	set, err := settings.Load(settings.Source{Dir: t.TempDir(), Environ: []string{"DATABASE_URL=" + database, "SURFIN_AUTO_MIGRATE=true"}})
+	set, err := settings.Load(settings.Source{Dir: t.TempDir(), Environ: []string{"DATABASE_URL=" + database, "SURFIN_AUTO_MIGRATE=true", "SURFIN_SECRET_KEY=" + hidden}})
 	require.NoError(t, err)
 	bill := func(context.Context, *batch.StepContribution) error {
 		if s.broken.Load() {
@@ -58,7 +60,7 @@ func newScene(t *testing.T, database string, handler func(app *batch.App) (http.
 		}
 		return nil
 	}
-	billing := batch.NewJob("billing").Parameter(batch.Parameter{Name: "day", Type: "date", Default: "2026-11-20"}).Step("bill", batch.Do(bill))
+	billing := batch.NewJob("billing").Describe("Prints with "+hidden+".").Parameter(batch.Parameter{Name: "day", Type: "date", Default: "2026-11-20"}).Step("bill", batch.Do(bill))
 	s.app, err = batch.New(t.Context(), set, batch.Log(nil), batch.Jobs(billing), batch.JobFiles(batch.Bytes("nightly", []byte(nightly))))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.app.Close(context.Background())) })
@@ -182,6 +184,9 @@ func TestAJobIsRunAndRestartedInTheConsoleOfAService(t *testing.T) {
 		s.ask("guest", "/", nil).is(http.StatusSeeOther)
 		require.Equal(t, at+"/", s.ask("anna", at, nil).is(http.StatusTemporaryRedirect).header.Get("Location"))
 		s.ask("anna", at+"/jobs", nil).is(http.StatusOK).below(at).says("billing", "nightly", `data-stream="`+at+`/v1/stream"`)
+
+		require.NotContains(t, s.ask("anna", at+"/jobs/billing", nil).is(http.StatusOK).below(at).says("Prints with ").text, hidden)
+		require.NotContains(t, s.ask("anna", at+"/v1/jobs/billing", nil).is(http.StatusOK).says("Prints with ").text, hidden)
 
 		s.broken.Store(true)
 		run := s.ask("anna", at+"/jobs/billing/run", nil).is(http.StatusOK).below(at).form()

@@ -31,7 +31,7 @@ func noActs() map[string]string {
 		"definitions list": "reads", "describe": "prints", "events list": "reads", "compare": "reads", "days": "reads", "explain": "reads", "help": "prints", "infer": "reads a file", "init": "writes a file", "init app": "writes files",
 		"list": "reads", "list components": "reads", "list instances": "reads", "list jobs": "reads", "log": "reads", "man": "prints", "overview": "reads", "report": "writes a file", "summary": "reads", "schedules": "reads", "schema": "prints",
 		"serve": "acts in the name of its clients", "settings list": "reads", "parts": "reads", "show": "reads", "timeline": "reads", "skips export": "writes a file", "skips list": "reads", "skips show": "reads",
-		"sql": "the statement is of data", "tasks list": "reads", "tasks show": "reads", "tasks status": "reads", "tasks wait": "reads", "tasks workers": "reads",
+		"sql": "the statement is of data", "tasks list": "reads", "tasks show": "reads", "tasks status": "reads", "tasks wait": "reads", "tasks log": "reads", "tasks types": "reads", "tasks workers": "reads",
 		"test": "has a database of its own", "top": "reads", "validate": "reads files", "version": "prints", "worker": "acts for tasks",
 	}
 }
@@ -63,6 +63,7 @@ func (s *audited) acts() map[string][]acting {
 		"register":            {{[]string{"register", "daily.yaml"}, ports.VerbRegister, 0}},
 		"definitions disable": {{[]string{"definitions", "disable", "daily"}, ports.VerbDisable, 0}},
 		"definitions enable":  {{[]string{"definitions", "enable", "daily"}, ports.VerbEnable, 0}},
+		"definitions run":     {{[]string{"definitions", "run", "daily"}, ports.VerbRun, 0}},
 		"unregister":          {{[]string{"unregister", "daily"}, ports.VerbUnregister, 0}},
 		"settings set":        {{[]string{"settings", "set", "audit_retention_days", "400"}, ports.VerbSet, 0}},
 		"tasks submit":        {{[]string{"tasks", "submit", "tasks.json"}, ports.VerbSubmit, 0}, {[]string{"tasks", "submit", "tasks.json"}, ports.VerbSubmit, 0}},
@@ -77,7 +78,7 @@ func (s *audited) acts() map[string][]acting {
 func order() []string {
 	return []string{
 		"migrate", "run", "next", "backfill", "copy", "restart", "skips redrive", "stop", "abandon", "recover", "register", "definitions disable", "definitions enable",
-		"unregister", "settings set", "tasks submit", "tasks cancel", "tasks rerun", "events offer", "bulk", "purge",
+		"settings set", "tasks submit", "tasks cancel", "tasks rerun", "events offer", "definitions run", "unregister", "bulk", "purge",
 	}
 }
 

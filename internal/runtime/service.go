@@ -374,7 +374,7 @@ func (s *TaskService) NoWorker(ctx context.Context) (string, error) {
 	if err != nil || slices.ContainsFunc(workers, func(w taskports.Worker) bool { return w.State == taskports.WorkerActive }) {
 		return "", err
 	}
-	return "no worker is alive: the tasks wait for one; start a worker (in an application: App.Work), or the server with --worker", nil
+	return "no worker is alive: the tasks wait until one is started", nil
 }
 
 // WaitingTypes returns the types of waiting tasks that no live worker executes, sorted.

@@ -258,7 +258,7 @@ func TestAServiceWithoutWorkersSaysThatNothingStarts(t *testing.T) {
 	require.NoError(t, err)
 	s.ask("anna", at+"/workers", nil).is(http.StatusOK).below(at).says("No worker is alive")
 	s.ask("support", at+"/schedules", nil).is(http.StatusOK).below(at).says("no worker is alive to start them")
-	s.ask("support", at+"/tasks", nil).is(http.StatusOK).below(at).says("no worker is alive: the tasks wait for one")
+	s.ask("support", at+"/tasks", nil).is(http.StatusOK).below(at).says("no worker is alive: the tasks wait until one is started")
 }
 
 // A router may have removed the path, and a handler around may hide parts of the answer.

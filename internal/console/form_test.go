@@ -188,7 +188,7 @@ func TestAWrongValueIsShownAtItsFieldWithAllThatWasTyped(t *testing.T) {
 	s.submit("/jobs/load/run", values).is(http.StatusUnprocessableEntity).clean().
 		says(`href="#params.day"`, `aria-invalid="true"`, "autofocus", `value="tomorrow"`, `value="&lt;b&gt;&#34;x"`, `value="why not"`)
 	s.submit("/jobs/lod/run", values).is(http.StatusNotFound).clean().says("job load")
-	s.submit("/jobs/load/run", with(values, "params.note", "a\x00b")).is(http.StatusUnprocessableEntity).clean().says("NUL")
+	s.submit("/jobs/load/run", with(values, "params.note", "a\x00b")).is(http.StatusUnprocessableEntity).clean().says("NUL", `value="a␀b"`, `value="tomorrow"`, `value="why not"`)
 }
 
 func TestAnExecutionIsStoppedAndAbandonedByItsForms(t *testing.T) {

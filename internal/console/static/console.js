@@ -137,13 +137,17 @@
       const none = new Response(null, {status: 304});
       let got;
       try {
-        got = await fetch(url, request);
+        got = await fetch(url, {...request, redirect: "manual"}); // the sign-in of others can be at another host
       } catch {
         away();
         return none;
       }
-      if (got.redirected || got.status === 401) {
+      if (got.type === "opaqueredirect" || got.status === 401) {
         say("The session is over: load the page again to sign in.");
+        return none;
+      }
+      if (got.status === 403) {
+        say("You may not see this page any more: load it again.");
         return none;
       }
       if (!got.ok && ![304, 404, 422].includes(got.status)) {

@@ -127,6 +127,7 @@ func TestWhatWasTypedSurvivesAReloadAndAServerThatDies(t *testing.T) {
 		b.fill("params.file", "other.csv")
 		b.fill("reason", "because")
 		b.settle()
+		b.mayBeAway()
 		server.kill()
 		s.serve()
 		b.open("/jobs/payments/run")

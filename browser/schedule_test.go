@@ -17,13 +17,21 @@ flow:
 - {step: one, tasklet: {sql: select 1}}
 `
 
-// acts are the rows of the audit about what anna did.
+// audits checks the acts of anna in the audit.
 func (b *tab) audits(acts ...string) {
 	b.t.Helper()
 	b.open("/audit?actor=anna")
 	text := b.text("main")
 	for _, act := range acts {
 		require.Contains(b.t, text, act)
+	}
+}
+
+// lookOnce keeps pictures on one database: the pages are the same on both.
+func (b *tab) lookOnce(dbURL, name string) {
+	b.t.Helper()
+	if !isPostgres(dbURL) {
+		b.look(name)
 	}
 }
 
@@ -36,7 +44,7 @@ func TestAScheduleIsPausedRunNowAndResumed(t *testing.T) {
 		b := newTab(t, server.at, "schedule")
 		b.signIn(annaToken, "/jobs/daily")
 		b.click("main", "Register it")
-		b.look("register")
+		b.lookOnce(dbURL, "register")
 		require.EqualValues(t, http.StatusOK, b.button("Register job daily"))
 		require.Equal(t, "/schedules/daily", b.path())
 		b.click("main", "Pause")
@@ -46,9 +54,9 @@ func TestAScheduleIsPausedRunNowAndResumed(t *testing.T) {
 		b.click("main", "Run it")
 		b.await(says("The schedule is not due at this time"))
 		b.fill("time", "2026-11-27T02:30")
-		b.await(says("with day=2026-11-26", "The schedule is due then.")) // the page checks what is typed
+		b.await(says("with day=2026-11-26", "The schedule is due then."))
 		b.fill("reason", "the file came late")
-		b.look("schedule run")
+		b.lookOnce(dbURL, "schedule run")
 		require.EqualValues(t, http.StatusOK, b.button("Run it for 2026-11-27T02:30"))
 		require.Equal(t, "/tasks/1", b.path())
 		b.await(`document.querySelector("h1").innerText === "Task 1 of type job: succeeded"`)
@@ -93,7 +101,7 @@ func TestTasksEventsAndSettingsAreChangedInTheNameOfThePerson(t *testing.T) {
 		b.refused = true
 		require.EqualValues(t, http.StatusUnprocessableEntity, b.button("Submit it"))
 		b.await(says("the payload is not JSON"))
-		b.look("submit refused")
+		b.lookOnce(dbURL, "submit refused")
 		b.fill("payload", `{"script": "echo hello"}`)
 		require.EqualValues(t, http.StatusOK, b.button("Submit it"))
 		require.Equal(t, "/tasks/1", b.path())
@@ -108,10 +116,10 @@ func TestTasksEventsAndSettingsAreChangedInTheNameOfThePerson(t *testing.T) {
 		b.await(`document.querySelector("h1").innerText === "Task 1 of type shell: succeeded"`)
 		b.click("main", "its output")
 		require.Contains(t, b.text("main"), "hello")
-		b.look("task output")
+		b.lookOnce(dbURL, "task output")
 		b.open("/workers")
 		b.await(says("rest of its lease", "shell"))
-		b.look("workers")
+		b.lookOnce(dbURL, "workers")
 
 		b.open("/events")
 		b.click("main", "/events/1/offer")

@@ -49,7 +49,7 @@ func TestASearchOfTasksFindsEachOnceInPages(t *testing.T) {
 			require.NoError(s, err)
 			all = append(list, all...)
 		}
-		_, err := s.Cancel(s.Context(), all[groups*size-3].ID, "ada", "the Reason")
+		_, _, err := s.Cancel(s.Context(), all[groups*size-3].ID, "ada", "the Reason")
 		require.NoError(s, err)
 		all[groups*size-3].State, all[groups*size-3].LastError = task.Canceled, "canceled: the Reason"
 		middle := all[groups*size/2]

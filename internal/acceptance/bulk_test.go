@@ -2,7 +2,10 @@ package acceptance
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -11,11 +14,10 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// SURFIN_BULK_RESTARTS is the number of restarts.
-func TestABulkRestartsEachExecutionOnceThoughWorkersAreKilled(t *testing.T) {
-	t.Parallel()
-	n := envInt(t, "SURFIN_BULK_RESTARTS", 60)
-	s := newScene(t, testdb.Postgres(t), map[string]string{
+// failedLoads is a scene with n failed executions of the job load, whose table is not there.
+func failedLoads(t *testing.T, url string, n int) *scene {
+	t.Helper()
+	s := newScene(t, url, map[string]string{
 		"load.yaml": "job: load\nparameters: {n: {type: int}}\nflow:\n- step: load\n  tasklet: {sql: \"insert into ran values (${params.n})\"}\n",
 	})
 	s.env = []string{"SURFIN_LEASE=4s", "SURFIN_HEARTBEAT=500ms"}
@@ -23,19 +25,68 @@ func TestABulkRestartsEachExecutionOnceThoughWorkersAreKilled(t *testing.T) {
 	require.Zero(t, code, out)
 	code, out = s.run("backfill", "load.yaml", fmt.Sprintf("n=1..%d", n), "--parallel", "4")
 	require.Equal(t, 1, code, out)
+	return s
+}
+
+func (f *taskFaults) canRun() {
+	f.t.Helper()
+	_, err := f.db.Conn().ExecContext(f.t.Context(), "CREATE TABLE ran (n int PRIMARY KEY)")
+	require.NoError(f.t, err)
+}
+
+// The server works as well. It is killed while it is asked, and twice in the work.
+func TestABulkStartsEachOnceThoughItsServerIsKilled(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
+		n := envInt(t, "SURFIN_BULK_RESTARTS", 40)
+		s := failedLoads(t, url, n)
+		s.env = append(s.env, "SURFIN_API_OPERATOR_TOKENS_ADA="+serveToken)
+		f := &taskFaults{scene: s, n: n}
+		f.db, _ = s.open()
+		f.canRun()
+		serve := func() *served { return s.serve("--worker", "--slots", "2", "--poll", "50ms") }
+		ask := func(server *served) int {
+			status, _ := server.post("/v1/bulk", "all", fmt.Sprintf(`{"act": "restart", "filter": {"job": "load", "statuses": ["FAILED"]}, "expect": %d}`, n))
+			return status
+		}
+		server := serve()
+		go ask(server)
+		time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond)
+		for _, done := range []int{0, n / 4, n / 2} {
+			f.awaitDone(done)
+			server.signal(syscall.SIGKILL)
+			server.wait()
+			server = serve()
+			require.Equal(t, http.StatusOK, ask(server))
+		}
+		code, out := s.run("tasks", "wait", "1", "--timeout", "10m")
+		require.Zero(t, code, "%s\n%s", out, server.out.String())
+		require.Equal(t, 1, f.count("SELECT count(*) FROM surfin_task_group"))
+		require.Equal(t, n, f.count("SELECT count(*) FROM ran"))
+		const launches = " FROM surfin_audit WHERE verb = 'restart' AND detail LIKE '%: group 1: restart of % executions%'"
+		require.Equal(t, n, f.count("SELECT count(*)"+launches))
+		require.Equal(t, n, f.count("SELECT count(DISTINCT job_execution_id)"+launches))
+	})
+}
+
+// SURFIN_BULK_RESTARTS is the number of restarts.
+func TestABulkRestartsEachExecutionOnceThoughWorkersAreKilled(t *testing.T) {
+	t.Parallel()
+	n := envInt(t, "SURFIN_BULK_RESTARTS", 60)
+	s := failedLoads(t, testdb.Postgres(t), n)
 	for _, twice := range []string{"1", "2"} { // their first attempts are refused: they are not the newest
-		code, out = s.run("restart", twice)
+		code, out := s.run("restart", twice)
 		require.Equal(t, 1, code, out)
 	}
 	f := &taskFaults{scene: s, n: n, workers: make([]*process, 3)}
 	f.db, _ = s.open()
-	_, err := f.db.Conn().ExecContext(t.Context(), "CREATE TABLE ran (n int PRIMARY KEY)")
-	require.NoError(t, err)
+	f.canRun()
 
-	out = s.said("bulk", "restart", "--job", "load", "--status", "FAILED", "--dry-run")
+	out := s.said("bulk", "restart", "--job", "load", "--status", "FAILED", "--dry-run")
 	require.Contains(t, out, fmt.Sprintf("%d executions, 2 refusals", n+2))
 	require.Equal(t, 2, strings.Count(out, "a later execution of the instance exists"), out)
-	code, out = s.run("bulk", "restart", "--job", "load", "--status", "FAILED", "--expect", fmt.Sprint(n))
+	code, out := s.run("bulk", "restart", "--job", "load", "--status", "FAILED", "--expect", fmt.Sprint(n))
 	require.NotZero(t, code)
 	require.Contains(t, out, fmt.Sprintf("%d executions are selected now, and %d were expected", n+2, n))
 	code, out = s.run("bulk", "restart", "--job", "load", "--status", "FAILED", "--expect", fmt.Sprint(n+2), "--reason", "the table is there", "--as", "ada")

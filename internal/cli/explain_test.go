@@ -127,7 +127,7 @@ A restart passes first, resumes copy after line 6 of DIR/in.csv and then, if cop
  restart it: surfin restart 1 --database-url URL
  abandon it: surfin abandon 1 --database-url URL
  see the skipped items: surfin skips list 1 --database-url URL
- fix it: surfin skips export 1 --out FILE --database-url URL
+ correct the items: surfin skips export 1 --out FILE --database-url URL
 `)
 		var e struct {
 			Status string

@@ -117,6 +117,10 @@ func (v ofExecution) execution() (*page, error) {
 	}
 	view.Timeline, view.Critical = short.drawn, short.critical
 	p := &page{Title: title(&shown.Execution), Heading: headingOf(&shown.Execution), Body: view, Live: follows(&shown.Execution)}
+	if n := len(view.Attempts); n > 0 && !view.Attempts[n-1].Here {
+		newest := view.Attempts[n-1]
+		p.Heading += ": execution " + newest.Text + " followed it, and is " + newest.Status.Word
+	}
 	if len(all.Parted()) > 0 {
 		p.Pace = partedPace
 	}

@@ -230,7 +230,7 @@ func TestSkippedRowsAreCorrectedAndRedrivenByTheirForm(t *testing.T) {
 		values.Del("use." + y)
 		second := s.submit(at, with(values, "text."+x, "3", "do", "")).leadsTo()
 		require.Equal(t, core.StatusCompleted, s.end(second))
-		s.get("/executions/"+id(first)+"/skips").says("execution "+id(second), ">left<")
+		s.get("/executions/"+id(first)+"/skips").says("execution "+id(second), ">not yet<")
 		s.submit(at, values).is(http.StatusSeeOther)
 		values.Set("key", "another")
 		s.submit(at, with(values, "text."+y, "edited", "all", "")).is(http.StatusUnprocessableEntity).clean().says("it was edited", "edited</textarea>")

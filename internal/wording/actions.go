@@ -156,7 +156,7 @@ func (c Commands) action(a operator.Action) actionText {
 		return actionText{label: "its skipped items", explained: "see the skipped items", words: []string{"skips", "list", id}}
 	case refusal.ActExport:
 		return actionText{
-			label: "give the items", explained: "fix it", words: []string{"skips", "export", id, "--out", "FILE"},
+			label: "give the items", explained: "correct the items", words: []string{"skips", "export", id, "--out", "FILE"},
 			note: ", give their item, and add --from FILE",
 		}
 	case refusal.ActCompare:

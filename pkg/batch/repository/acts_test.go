@@ -61,7 +61,7 @@ func TestActsBeforeTheSchemaKnewThemAreListed(t *testing.T) {
 			"ALTER TABLE surfin_audit DROP COLUMN verb", "ALTER TABLE surfin_audit DROP COLUMN person", "ALTER TABLE surfin_audit DROP COLUMN job_name",
 			"ALTER TABLE surfin_task_audit DROP COLUMN verb", "ALTER TABLE surfin_task_audit DROP COLUMN person",
 			"ALTER TABLE surfin_job_instance DROP COLUMN local_times", "ALTER TABLE surfin_job_execution DROP COLUMN local_times",
-			"ALTER TABLE surfin_skipped_item DROP COLUMN fault",
+			"ALTER TABLE surfin_skipped_item DROP COLUMN fault", "ALTER TABLE surfin_leader DROP COLUMN since", "ALTER TABLE surfin_leader DROP COLUMN since_epoch",
 			"UPDATE surfin_schema_migrations SET version = 2012",
 		} {
 			_, err := db.Conn().ExecContext(t.Context(), text)

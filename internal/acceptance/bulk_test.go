@@ -45,7 +45,7 @@ func TestABulkStartsEachOnceThoughItsServerIsKilled(t *testing.T) {
 		f := &taskFaults{scene: s, n: n}
 		f.db, _ = s.open()
 		f.canRun()
-		serve := func() *served { return s.serve("--worker", "--slots", "2", "--poll", "50ms") }
+		serve := func() *served { return s.serve("--worker", "--jobs", "load.yaml") }
 		ask := func(server *served) int {
 			status, _ := server.post("/v1/bulk", "all", fmt.Sprintf(`{"act": "restart", "filter": {"job": "load", "statuses": ["FAILED"]}, "expect": %d}`, n))
 			return status

@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// failedLoads is a scene with n failed executions of the job load, whose table is not there.
+// failedLoads is a scene with n failed executions of the job load: its table is missing.
 func failedLoads(t *testing.T, url string, n int) *scene {
 	t.Helper()
 	s := newScene(t, url, map[string]string{

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
@@ -22,68 +24,91 @@ func Scan(query *gorm.DB, dest any) error {
 	return fill(query, dest)
 }
 
-func fill(query *gorm.DB, dest any) (err error) {
+func fill(query *gorm.DB, dest any) error {
+	slice := reflect.ValueOf(dest).Elem()
+	slice.SetLen(0)
+	row := reflect.New(slice.Type().Elem())
+	return each(query, row, func() error {
+		slice.Grow(1)
+		slice.SetLen(slice.Len() + 1)
+		slice.Index(slice.Len() - 1).Set(row.Elem())
+		return nil
+	})
+}
+
+// Each calls f for each row of a query, until it fails: with the same struct, so that no page of wide rows is in memory.
+func Each[T any](query *gorm.DB, f func(row *T) error) error {
+	row := new(T)
+	return each(query, reflect.ValueOf(row), func() error { return f(row) })
+}
+
+// each reads each row into the struct that row points to, and calls f.
+func each(query *gorm.DB, row reflect.Value, f func() error) (err error) {
 	found, err := query.Rows()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, found.Close()) }()
 	statement := &gorm.Statement{DB: query}
-	if err := statement.Parse(dest); err != nil {
+	if err := statement.Parse(row.Interface()); err != nil {
 		return err
 	}
-	slice := reflect.ValueOf(dest).Elem()
-	slice.SetLen(0)
-	columns, err := columnsOf(found, statement.Schema)
+	targets, err := targetsOf(found, statement.Schema, row.Elem())
 	if err != nil {
 		return err
 	}
-	targets := make([]any, len(columns))
-	for i := range columns {
-		targets[i] = &columns[i]
-	}
 	for found.Next() {
-		slice.Grow(1)
-		slice.SetLen(slice.Len() + 1)
-		row := slice.Index(slice.Len() - 1)
-		row.SetZero()
-		for i := range columns {
-			columns[i].row = row
-		}
+		row.Elem().SetZero()
 		if err := found.Scan(targets...); err != nil {
+			return err
+		}
+		if err := f(); err != nil {
 			return err
 		}
 	}
 	return found.Err()
 }
 
+// column is where the values of a column go.
 type column struct {
-	field *schema.Field
-	row   reflect.Value
+	field   *schema.Field // nil: nowhere
+	row     reflect.Value
+	value   reflect.Value // of the field in row
+	scanner sql.Scanner   // of value, or nil
 }
 
-func columnsOf(found *sql.Rows, s *schema.Schema) ([]column, error) {
+func targetsOf(found *sql.Rows, s *schema.Schema, row reflect.Value) ([]any, error) {
 	names, err := found.Columns()
 	if err != nil {
 		return nil, err
 	}
-	columns := make([]column, len(names))
+	targets := make([]any, len(names))
 	for i, name := range names {
-		columns[i] = column{field: s.LookUpField(name)}
+		c := &column{field: s.LookUpField(name), row: row}
+		targets[i] = c
+		if c.field == nil {
+			continue
+		}
+		if slices.Min(c.field.StructField.Index) < 0 {
+			return nil, fmt.Errorf("column %s: its field is in an embedded pointer, which is lost with each row", name)
+		}
+		c.value = row.FieldByIndex(c.field.StructField.Index)
+		c.scanner, _ = c.value.Addr().Interface().(sql.Scanner) //nolint:errcheck // absent is nil
 	}
-	return columns, nil
+	return targets, nil
 }
 
 func (c *column) Scan(value any) error {
 	if c.field == nil || value == nil {
 		return nil
 	}
-	target := c.field.ReflectValueOf(context.Background(), c.row)
+	target, scanner := c.value, c.scanner
 	if target.Kind() == reflect.Pointer {
 		target.Set(reflect.New(target.Type().Elem()))
 		target = target.Elem()
+		scanner, _ = target.Addr().Interface().(sql.Scanner) //nolint:errcheck // absent is nil
 	}
-	if scanner, is := target.Addr().Interface().(sql.Scanner); is {
+	if scanner != nil {
 		return scanner.Scan(value)
 	}
 	if set(target, value) {

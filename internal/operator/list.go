@@ -25,6 +25,7 @@ type historyRecords interface {
 	Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
 	ExecutionIDs(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecutionID, error)
 	Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
+	Redrives(ctx context.Context, of core.JobExecutionID, limit int) ([]ports.Redrive, error)
 	Jobs(ctx context.Context) ([]core.JobExecution, error)
 	Instances(ctx context.Context, filter ports.InstanceFilter) ([]ports.JobInstance, error)
 	LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error)

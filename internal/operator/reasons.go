@@ -20,60 +20,82 @@ const (
 
 type reasonRow struct {
 	reason Reason
-	is     func(error) bool // an error of a launch that has the reason; may be nil
-	exit   int              // of the command
-	named  int              // its exit code if the refusal names the execution; 0 means exit
-	status int              // of HTTP
+	exit   int // of the command
+	named  int // its exit code if the refusal names the execution; 0 means exit
+	status int // of HTTP
 }
 
-// An error has the first reason that fits.
 func reasons() []reasonRow {
 	const conflict, wrong = http.StatusConflict, http.StatusUnprocessableEntity
 	return []reasonRow{
-		{refusal.Moved, asError[*ports.MovedError], exitFailed, 0, conflict},
-		{refusal.Complete, asError[*ports.InstanceCompleteError], exitRefused, exitFailed, conflict},
-		{refusal.Running, asError[*ports.AlreadyRunningError], exitRefused, 0, conflict},
-		{refusal.Exclusive, asError[*ports.ExclusiveError], exitRefused, 0, conflict},
-		{refusal.Unknown, isError(ports.ErrUnknownStatus), exitRefused, exitFailed, conflict},
-		{refusal.NotRestartable, isError(ports.ErrNotRestartable), exitRefused, 0, conflict},
-		{refusal.Abandoned, isError(ports.ErrAbandoned), exitRefused, exitFailed, conflict},
-		{refusal.NotNewest, isError(ports.ErrNotMostRecent), exitRefused, 0, conflict},
-		{refusal.IllegalState, func(err error) bool {
-			return errors.Is(err, ports.ErrIllegalState) || errors.Is(err, ports.ErrUnreadable)
-		}, exitRefused, exitFailed, conflict},
-		{refusal.Changed, asError[*jobfile.ChangedError], exitUsage, 0, conflict},
-		{refusal.File, asError[jobfile.Problems], exitUsage, 0, conflict},
-		{refusal.Parameters, asError[*ports.ParameterError], exitUsage, 0, wrong},
-		{refusal.Parameters, asError[*ports.FormerInstanceError], exitUsage, 0, wrong},
-		{refusal.Schema, isError(core.ErrSchemaMissing), exitFailed, 0, http.StatusServiceUnavailable},
-		{refusal.From, isError(journal.ErrNotFrom), exitUsage, 0, conflict},
-		{refusal.NotFound, nil, exitUsage, 0, http.StatusNotFound},
-		{refusal.NoSuchJob, nil, exitUsage, 0, http.StatusNotFound},
-		{refusal.Over, nil, exitFailed, 0, conflict},
-		{refusal.NoIncrementer, nil, exitFailed, 0, conflict},
-		{refusal.StartLimit, nil, exitRefused, 0, conflict},
-		{refusal.Redrive, nil, exitUsage, 0, conflict},
-		{refusal.NothingSkipped, nil, exitRefused, 0, conflict},
-		{refusal.WhichStep, nil, exitUsage, 0, conflict},
-		{refusal.Items, nil, exitUsage, 0, conflict},
-		{refusal.KeyReused, nil, exitRefused, 0, wrong},
-		{refusal.Invalid, nil, exitUsage, 0, wrong},
-		{refusal.UnknownType, nil, exitUsage, 0, wrong},
-		{refusal.OtherSubmission, nil, exitRefused, 0, conflict},
+		{refusal.Moved, exitFailed, 0, conflict},
+		{refusal.Complete, exitRefused, exitFailed, conflict},
+		{refusal.Running, exitRefused, 0, conflict},
+		{refusal.Exclusive, exitRefused, 0, conflict},
+		{refusal.Unknown, exitRefused, exitFailed, conflict},
+		{refusal.NotRestartable, exitRefused, 0, conflict},
+		{refusal.Abandoned, exitRefused, exitFailed, conflict},
+		{refusal.NotNewest, exitRefused, 0, conflict},
+		{refusal.IllegalState, exitRefused, exitFailed, conflict},
+		{refusal.Changed, exitUsage, 0, conflict},
+		{refusal.File, exitUsage, 0, conflict},
+		{refusal.Parameters, exitUsage, 0, wrong},
+		{refusal.Schema, exitFailed, 0, http.StatusServiceUnavailable},
+		{refusal.From, exitUsage, 0, conflict},
+		{refusal.NotFound, exitUsage, 0, http.StatusNotFound},
+		{refusal.NoSuchJob, exitUsage, 0, http.StatusNotFound},
+		{refusal.Over, exitFailed, 0, conflict},
+		{refusal.NoIncrementer, exitFailed, 0, conflict},
+		{refusal.StartLimit, exitRefused, 0, conflict},
+		{refusal.Redrive, exitUsage, 0, conflict},
+		{refusal.NothingSkipped, exitRefused, 0, conflict},
+		{refusal.WhichStep, exitUsage, 0, conflict},
+		{refusal.Items, exitUsage, 0, conflict},
+		{refusal.KeyReused, exitRefused, 0, wrong},
+		{refusal.Invalid, exitUsage, 0, wrong},
+		{refusal.UnknownType, exitUsage, 0, wrong},
+		{refusal.OtherSubmission, exitRefused, 0, conflict},
 	}
 }
 
-func asError[T error](err error) bool { return errors.As(err, new(T)) }
-
-func isError(target error) func(error) bool {
-	return func(err error) bool { return errors.Is(err, target) }
+func isA[T error](err error) bool {
+	_, is := errors.AsType[T](err)
+	return is
 }
 
+// reasonOf returns the reason of a launch's error: the first that fits. It is called for each row of a list.
 func reasonOf(err error) Reason {
-	for _, r := range reasons() {
-		if r.is != nil && r.is(err) {
-			return r.reason
-		}
+	switch {
+	case err == nil:
+		return ""
+	case isA[*ports.MovedError](err):
+		return refusal.Moved
+	case isA[*ports.InstanceCompleteError](err):
+		return refusal.Complete
+	case isA[*ports.AlreadyRunningError](err):
+		return refusal.Running
+	case isA[*ports.ExclusiveError](err):
+		return refusal.Exclusive
+	case errors.Is(err, ports.ErrUnknownStatus):
+		return refusal.Unknown
+	case errors.Is(err, ports.ErrNotRestartable):
+		return refusal.NotRestartable
+	case errors.Is(err, ports.ErrAbandoned):
+		return refusal.Abandoned
+	case errors.Is(err, ports.ErrNotMostRecent):
+		return refusal.NotNewest
+	case errors.Is(err, ports.ErrIllegalState), errors.Is(err, ports.ErrUnreadable):
+		return refusal.IllegalState
+	case isA[*jobfile.ChangedError](err):
+		return refusal.Changed
+	case isA[jobfile.Problems](err):
+		return refusal.File
+	case isA[*ports.ParameterError](err), isA[*ports.FormerInstanceError](err):
+		return refusal.Parameters
+	case errors.Is(err, core.ErrSchemaMissing):
+		return refusal.Schema
+	case errors.Is(err, journal.ErrNotFrom):
+		return refusal.From
 	}
 	return ""
 }
@@ -107,6 +129,7 @@ func ExitCode(err error) int {
 // The repository may still refuse it, if the instance runs or its outcome is
 // unknown.
 func continues(last *core.JobExecution, restartable bool) bool {
-	refused := reasonOf(ports.NewestAttempt{Execution: *last}.Refusal(restartable))
+	newest := ports.NewestAttempt{Execution: *last}
+	refused := reasonOf(newest.Refusal(restartable))
 	return !slices.Contains([]Reason{refusal.Complete, refusal.Abandoned, refusal.NotRestartable}, refused)
 }

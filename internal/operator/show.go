@@ -84,6 +84,9 @@ func (s *history) show(ctx context.Context, judged *ports.JudgedExecution, steps
 		}
 		view.Steps = append(view.Steps, of)
 	}
+	if !steps.skips {
+		return &view, nil
+	}
 	return &view, s.addRedrives(ctx, &view)
 }
 
@@ -92,9 +95,9 @@ func (s *history) addRedrives(ctx context.Context, view *ExecutionView) error {
 	if !view.Status.IsOver() {
 		return nil
 	}
-	redrives, err := s.records.Executions(ctx, ports.ExecutionFilter{RedriveOf: view.ID, Brief: true, Limit: maxRedrives})
+	redrives, err := s.records.Redrives(ctx, view.ID, maxRedrives)
 	if err != nil {
-		return fmt.Errorf("read the redrives of execution %d: %w", view.ID, err)
+		return err
 	}
 	for _, e := range redrives {
 		view.RedrivenBy = append(view.RedrivenBy, e.ID)

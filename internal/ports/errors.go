@@ -51,7 +51,7 @@ var (
 )
 
 // InstanceCompleteError means that the instance already completed (L1).
-type InstanceCompleteError struct{ Execution core.JobExecution }
+type InstanceCompleteError struct{ Execution *core.JobExecution }
 
 // Error names the execution.
 func (e *InstanceCompleteError) Error() string {

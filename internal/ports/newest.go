@@ -42,15 +42,15 @@ type JudgedRequest struct {
 
 // Refusal returns why no other attempt may follow the execution; nil if one may. The repository and the
 // offers of a restart decide by it. restartable is the job's setting.
-func (n NewestAttempt) Refusal(restartable bool) error {
+func (n *NewestAttempt) Refusal(restartable bool) error {
 	if n.Execution.Status == core.StatusCompleted {
-		return &InstanceCompleteError{Execution: n.Execution}
+		return &InstanceCompleteError{Execution: &n.Execution}
 	}
 	return n.RefusalIfComplete(restartable)
 }
 
 // RefusalIfComplete is Refusal for an attempt that may follow one that completed.
-func (n NewestAttempt) RefusalIfComplete(restartable bool) error {
+func (n *NewestAttempt) RefusalIfComplete(restartable bool) error {
 	e := &n.Execution
 	about := func(reason error) error { return fmt.Errorf("job %s, execution %d: %w", e.JobName, e.ID, reason) }
 	switch e.Status {
@@ -78,7 +78,7 @@ func (n NewestAttempt) RefusalIfComplete(restartable bool) error {
 	return nil
 }
 
-func (n NewestAttempt) running() error {
+func (n *NewestAttempt) running() error {
 	e := &n.Execution
 	return &AlreadyRunningError{
 		ExecutionID: e.ID, JobName: e.JobName, Owner: e.Owner, LeaseUntil: e.LeaseUntil,

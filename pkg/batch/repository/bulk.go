@@ -25,11 +25,11 @@ type bulk struct {
 func newBulk(s *store, reads *explorer) *bulk {
 	r := &bulk{store: s, reads: reads, judged: map[bool]string{}}
 	for brief, records := range reads.records {
-		added := ", step_count"
+		columns := judgedColumns + ", step_count"
 		if brief {
-			added = ""
+			columns = listedColumns
 		}
-		r.judged[brief] = "SELECT " + records + s.sql(judgedColumns+newestColumn+added+" FROM {job_execution} WHERE id {among}")
+		r.judged[brief] = "SELECT " + records + s.sql(columns+newestColumn+" FROM {job_execution} WHERE id {among}")
 	}
 	return r
 }
@@ -184,16 +184,13 @@ func (j *judgedRow) newest() (core.JobExecutionID, core.Status, error) {
 func (r *bulk) Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error) {
 	judged := make([]ports.JudgedExecution, 0, len(req.IDs))
 	for batch := range slices.Chunk(req.IDs, batchSize) {
-		rows := make([]judgedRow, 0, len(batch))
-		if err := gormtx.Scan(r.store.session(ctx).Raw(r.judged[req.Brief], listed(batch)), &rows); err != nil {
-			return nil, fmt.Errorf("read %d job executions: %w", len(batch), err)
-		}
-		for i := range rows {
-			j, err := rows[i].record(req.Dead)
-			if err != nil {
-				return nil, err
-			}
+		err := gormtx.Each(r.store.session(ctx).Raw(r.judged[req.Brief], listed(batch)), func(row *judgedRow) error {
+			j, err := row.record(req.Dead)
 			judged = append(judged, j)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read %d job executions: %w", len(batch), err)
 		}
 	}
 	slices.SortFunc(judged, func(a, b ports.JudgedExecution) int { return cmp.Compare(b.Execution.ID, a.Execution.ID) })
@@ -245,6 +242,15 @@ func (r *bulk) StepWork(ctx context.Context, ids ...core.JobExecutionID) (ports.
 		return work, fmt.Errorf("read child jobs that are not over: %w", err)
 	}
 	return work, nil
+}
+
+// Redrives implements ports.BulkExplorer.
+func (r *bulk) Redrives(ctx context.Context, of core.JobExecutionID, limit int) (found []ports.Redrive, err error) {
+	err = r.store.scan(ctx, &found, "SELECT id, status FROM {job_execution} WHERE redrive_of = ? ORDER BY id DESC LIMIT ?", of, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list the redrives of job execution %d: %w", of, err)
+	}
+	return found, nil
 }
 
 // SkipCounts implements ports.BulkExplorer with one statement, over the index of the

@@ -27,10 +27,16 @@ type newestExecution struct {
 
 // judgedColumns are the additional columns of a newestExecution. For many executions at once
 // PostgreSQL would evaluate an EXISTS by reading all steps.
-const judgedColumns = `, lease_until <= {now} AS expired, ` + waitsFor + `,
-	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.` + openStep + `) AS unfinished,
-	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move <> 'lose_commit') > 0 AS uncertain,
-	status = 'UNKNOWN' AND last_move = 'lose_commit' AS settles`
+const (
+	judgedColumns = stateColumns + ", " + unfinished + " AS unfinished, " + uncertain + " AS uncertain"
+	stateColumns  = `, lease_until <= {now} AS expired, ` + waitsFor + `, status = 'UNKNOWN' AND last_move = 'lose_commit' AS settles`
+	unfinished    = `(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.` + openStep + `)`
+	uncertain     = `(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move <> 'lose_commit') > 0`
+)
+
+// listedColumns are judgedColumns for a list: an execution that completed has its status as the reason, whatever its steps are.
+const listedColumns = stateColumns + `, CASE WHEN status = 'COMPLETED' THEN 0 ELSE ` + unfinished + ` END AS unfinished,
+	CASE WHEN status = 'COMPLETED' THEN false ELSE ` + uncertain + ` END AS uncertain`
 
 // settledColumn is for a launch: lists of executions do not pay for it.
 const settledColumn = `, (SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move = 'lose_commit') > 0 AS unsettled`

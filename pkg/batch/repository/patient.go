@@ -23,6 +23,7 @@ func (r *Repository) Patient() ports.Repository {
 	all.PartitionPlans = patientPlans{r.plans, p}
 	all.Parks = patientParks{all.Parks, p}
 	all.Assignments = patientAssignments{all.Assignments, p}
+	all.PlacedWork = patientPlaced{all.PlacedWork, p}
 	all.Operations = patientOperations{all.Operations, p}
 	all.CheckpointStore = patientCheckpoints{all.CheckpointStore, p}
 	all.Explorer = patientExplorer{all.Explorer, p}
@@ -208,6 +209,21 @@ func (r patientAssignments) PromotePartition(ctx context.Context, ref ports.Step
 	return writing(ctx, r.patience, func(ctx context.Context) error { return r.Assignments.PromotePartition(ctx, ref, c) })
 }
 
+type patientPlaced struct {
+	ports.PlacedWork
+	patience
+}
+
+// PlacedOf implements ports.PlacedWork.
+func (r patientPlaced) PlacedOf(ctx context.Context, ids ...core.JobExecutionID) ([]ports.Placed, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) ([]ports.Placed, error) { return r.PlacedWork.PlacedOf(ctx, ids...) })
+}
+
+// LoadOf implements ports.Places.
+func (r patientPlaced) LoadOf(ctx context.Context, loads map[string]int) error {
+	return writing(ctx, r.patience, func(ctx context.Context) error { return r.PlacedWork.LoadOf(ctx, loads) })
+}
+
 type patientOperations struct {
 	ports.Operations
 	patience
@@ -216,6 +232,11 @@ type patientOperations struct {
 // Recover implements ports.Operations.
 func (r patientOperations) Recover(ctx context.Context, actor string, dead func(core.Owner) bool) ([]core.JobExecution, error) {
 	return reading(ctx, r.patience, func(ctx context.Context) ([]core.JobExecution, error) { return r.Operations.Recover(ctx, actor, dead) })
+}
+
+// Audit implements ports.Operations.
+func (r patientOperations) Audit(ctx context.Context, id core.JobExecutionID) ([]ports.AuditEntry, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) ([]ports.AuditEntry, error) { return r.Operations.Audit(ctx, id) })
 }
 
 type patientExplorer struct {
@@ -262,6 +283,21 @@ func (r patientExplorer) LastExecution(ctx context.Context, jobName, key string)
 	})
 }
 
+// ExecutionIDs implements ports.Explorer.
+func (r patientExplorer) ExecutionIDs(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecutionID, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) ([]core.JobExecutionID, error) { return r.Explorer.ExecutionIDs(ctx, filter) })
+}
+
+// LastPurged implements ports.Explorer.
+func (r patientExplorer) LastPurged(ctx context.Context, jobName string) (*core.JobExecution, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) (*core.JobExecution, error) { return r.Explorer.LastPurged(ctx, jobName) })
+}
+
+// Jobs implements ports.Explorer.
+func (r patientExplorer) Jobs(ctx context.Context) ([]core.JobExecution, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) ([]core.JobExecution, error) { return r.Explorer.Jobs(ctx) })
+}
+
 type patientBulk struct {
 	ports.BulkExplorer
 	patience
@@ -305,6 +341,23 @@ func (r patientBulk) StepWork(ctx context.Context, ids ...core.JobExecutionID) (
 	return reading(ctx, r.patience, func(ctx context.Context) (ports.StepWork, error) { return r.BulkExplorer.StepWork(ctx, ids...) })
 }
 
+// LastExecutions implements ports.BulkExplorer.
+func (r patientBulk) LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) (map[core.JobInstanceID]core.JobExecution, error) {
+		return r.BulkExplorer.LastExecutions(ctx, ids...)
+	})
+}
+
+// SkipCounts implements ports.BulkExplorer.
+func (r patientBulk) SkipCounts(ctx context.Context, id core.JobExecutionID) ([]ports.SkipCount, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) ([]ports.SkipCount, error) { return r.BulkExplorer.SkipCounts(ctx, id) })
+}
+
+// Redrives implements ports.BulkExplorer.
+func (r patientBulk) Redrives(ctx context.Context, of core.JobExecutionID, limit int) ([]ports.Redrive, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) ([]ports.Redrive, error) { return r.BulkExplorer.Redrives(ctx, of, limit) })
+}
+
 type patientSearches struct {
 	ports.Searches
 	patience
@@ -333,6 +386,16 @@ func (r patientSkips) SkippedItems(ctx context.Context, filter ports.SkipFilter)
 // LastSkipped implements ports.Skips.
 func (r patientSkips) LastSkipped(ctx context.Context, filter ports.SkipFilter) (int64, error) {
 	return reading(ctx, r.patience, func(ctx context.Context) (int64, error) { return r.Skips.LastSkipped(ctx, filter) })
+}
+
+// SkippedItem implements ports.Skips.
+func (r patientSkips) SkippedItem(ctx context.Context, id int64) (*core.SkippedItem, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) (*core.SkippedItem, error) { return r.Skips.SkippedItem(ctx, id) })
+}
+
+// WindowEnd implements ports.Skips.
+func (r patientSkips) WindowEnd(ctx context.Context, filter ports.SkipFilter) (int64, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) (int64, error) { return r.Skips.WindowEnd(ctx, filter) })
 }
 
 type patientAttempts struct {
@@ -410,6 +473,13 @@ type patientSeries struct {
 // SampledSteps implements ports.Series.
 func (r patientSeries) SampledSteps(ctx context.Context, req ports.SampledRequest) ([]ports.SampledStep, error) {
 	return reading(ctx, r.patience, func(ctx context.Context) ([]ports.SampledStep, error) { return r.Series.SampledSteps(ctx, req) })
+}
+
+// StoredSeries implements ports.Series.
+func (r patientSeries) StoredSeries(ctx context.Context, ids ...core.StepExecutionID) (map[core.StepExecutionID]ports.StepSeries, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) (map[core.StepExecutionID]ports.StepSeries, error) {
+		return r.Series.StoredSeries(ctx, ids...)
+	})
 }
 
 type patientSpans struct {

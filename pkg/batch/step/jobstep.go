@@ -111,7 +111,7 @@ func (s *JobStep) Execute(ctx context.Context, run *model.StepRun) error {
 		if call := complete.Execution.ParentCall; call == 0 || call != run.Step.First {
 			return s.completed(run, complete)
 		}
-		child, err = &complete.Execution, nil // in an earlier attempt, which could not record it
+		child, err = complete.Execution, nil // in an earlier attempt, which could not record it
 	}
 	if child != nil {
 		run.Step.Out = map[string]any{"execution": int64(child.ID), "status": string(child.Status), "exit": child.ExitCode}

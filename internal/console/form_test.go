@@ -3,8 +3,10 @@ package console_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"html"
 	"io"
 	"net/http"
@@ -413,5 +415,16 @@ func TestATaskIsSubmittedByItsFormAndItsOutputIsRead(t *testing.T) {
 		s.get(html.UnescapeString(next[1])).is(http.StatusOK).clean().says("the beginning", "Grüße")
 		s.get(at + "/log?attempt=7").is(http.StatusNotFound).clean()
 		s.get("/tasks/99/log").is(http.StatusNotFound).clean()
+
+		_, err := s.vault.Give("later", "Grüße\nGrüße") // known here only since the output was stored
+		require.NoError(t, err)
+		require.NotContains(t, s.get(at+"/log").is(http.StatusOK).text, "Grüße")
+		read := ""
+		for from := range 20 {
+			var page struct{ Text string }
+			require.NoError(t, json.Unmarshal([]byte(s.get(fmt.Sprintf("/v1%s/log?from=%d&limit=1", at, from)).is(http.StatusOK).text), &page))
+			read += page.Text
+		}
+		require.NotContains(t, read, "Grüße", "read in pieces")
 	})
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/console"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -80,6 +81,8 @@ type scene struct {
 	app *batch.App
 	log *lockedBuffer
 	at  string
+	// vault is the application's.
+	vault *secret.Vault
 	// handler has the pages at the address, config is theirs.
 	handler http.Handler
 	config  console.Config
@@ -97,6 +100,7 @@ func newScene(t testing.TB, url string, change ...func(*console.Config)) *scene 
 	}
 	set, err := settings.Load(settings.Source{Dir: t.TempDir(), Environ: []string{"DATABASE_URL=" + url, "SURFIN_AUTO_MIGRATE=true", "SURFIN_TASKS_SHELL=true"}})
 	require.NoError(t, err)
+	s.vault = set.Secrets
 	s.app, err = batch.New(t.Context(), set, batch.Log(nil))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.app.Close(context.Background())) })

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/url"
 
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
@@ -46,10 +47,10 @@ func (f ofWorkAct) timeRun() (*page, error) {
 		return nil, err
 	}
 	typed, button := f.values.Get(timeField), ""
-	if typed == "" {
+	if !f.values.Has(timeField) {
 		typed = run.Key
 	}
-	view := actView{Checked: true, Planned: typed}
+	view := actView{Checked: true, Planned: cmp.Or(typed, run.Key)}
 	if err == nil {
 		view.Sentences = f.maskedAll(append(wording.TimeRun(&run), run.Warnings...))
 		if run.ID == 0 {
@@ -70,8 +71,9 @@ func (f ofWorkAct) timeRunPath() string {
 }
 
 func (f ofWorkAct) sendTimeRun() (operation, error) {
-	if f.values.Get(plannedField) != f.values.Get(timeField) {
+	planned := f.values.Get(plannedField) // an empty field is for the time on the button
+	if planned == "" || planned != cmp.Or(f.values.Get(timeField), planned) {
 		return operation{}, errShowAgain
 	}
-	return operation{f.timeRunPath(), f.guarded(map[string]any{timeField: f.values.Get(timeField)})}, nil
+	return operation{f.timeRunPath(), f.guarded(map[string]any{timeField: planned})}, nil
 }

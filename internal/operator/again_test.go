@@ -57,7 +57,7 @@ func TestARedriveFollowsTheNewestThatAPurgeLeft(t *testing.T) {
 		}
 		number := func() int64 {
 			t.Helper()
-			params, _, err := s.s.runs.redrives.redriveParameters(ctx, RedriveRequest{}, plan, core.Parameters{})
+			params, err := s.s.runs.redrives.redriveParameters(ctx, RedriveRequest{}, plan, core.Parameters{})
 			require.NoError(t, err)
 			require.Equal(t, plan.Step, redrivenStep(params))
 			return redriveNumber(params)

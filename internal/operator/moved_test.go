@@ -143,3 +143,107 @@ flow:
 		require.Equal(t, []int64{4}, s.e.Ints("select count(*) from loaded"))
 	})
 }
+
+// between calls do once, after the skipped items of a plan were read.
+type between struct {
+	redriveRecords
+	do func()
+}
+
+func (b *between) SkippedItems(ctx context.Context, filter ports.SkipFilter) ([]core.SkippedItem, error) {
+	found, err := b.redriveRecords.SkippedItems(ctx, filter)
+	if do := b.do; do != nil {
+		b.do = nil
+		do()
+	}
+	return found, err
+}
+
+// A redrive whose items another one takes while it is planned must not complete without them, and without a word.
+func TestARedriveThatIsOvertakenSaysSo(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s, ctx := newScene(t, url), t.Context()
+		s.e.Exec("create table loaded (id int)")
+		s.write("load.yaml", `job: load
+flow:
+- step: a
+  chunk: {size: 2, skip: {limit: 5}, reader: {csv: {path: in.csv, item: {id: int}}}, writer: {table: loaded}}
+- step: b
+  chunk: {size: 2, skip: {limit: 5}, reader: {csv: {path: in.csv, item: {id: int}}}, writer: {table: loaded}}
+`)
+		s.write("in.csv", numberedLines(4, 2, 3))
+		e := s.run("load.yaml", nil)
+		page, err := s.s.Skips(ctx, SkipsRequest{Execution: e.ID})
+		require.NoError(t, err)
+		skips := page.Items
+		require.Len(t, skips, 4)
+		request := func(epoch int64, text string, ids ...int) RedriveRequest {
+			req := RedriveRequest{Execution: e.ID, Epoch: epoch, File: filepath.Join(s.dir, "load.yaml"), Edited: map[int64]Edit{}}
+			for _, i := range ids {
+				req.Edited[skips[i].ID] = Edit{Raw: &text}
+			}
+			return req
+		}
+		redriven := func(req RedriveRequest) *Execution {
+			running, err := s.s.Redrive(ctx, req)
+			require.NoError(t, err)
+			ended, err := running.Wait()
+			require.NoError(t, err)
+			require.Equal(t, core.StatusCompleted, ended.Status, ended.Error)
+			return ended
+		}
+		real := s.s.runs.redrives.records
+		overtaken := func(by, req RedriveRequest) (first *Execution, err error) {
+			s.s.runs.redrives.records = &between{redriveRecords: real, do: func() { first = redriven(by) }}
+			defer func() { s.s.runs.redrives.records = real }()
+			running, err := s.s.Redrive(ctx, req)
+			if err == nil {
+				_, err = running.Wait()
+			}
+			return first, err
+		}
+
+		first, err := overtaken(request(0, "12", 0), request(e.Epoch, "13", 0))
+		requireMoved(t, err, refusal.State{Execution: first.ID, Status: core.StatusCompleted, Epoch: first.Epoch})
+		_, err = overtaken(request(0, "14", 1), request(0, "15", 1))
+		require.ErrorIs(t, err, ports.ErrRedriven)
+		_, err = overtaken(request(0, "16", 2), request(e.Epoch, "17", 3)) // of the same step, but another item
+		require.ErrorAs(t, err, new(*ports.MovedError))
+		redriven(request(e.Epoch, "17", 3))
+		require.Equal(t, []int64{1, 1, 4, 4, 12, 14, 16, 17}, s.e.Ints("select id from loaded order by id"))
+		require.Len(t, s.executions(), 5)
+	})
+}
+
+// Redrives of different steps are in each other's way only for a moment.
+func TestRedrivesOfTwoStepsAtOnceAreBothDone(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s, ctx := newScene(t, url), t.Context()
+		s.e.Exec("create table loaded (id int)")
+		s.write("load.yaml", `job: load
+flow:
+- step: a
+  chunk: {size: 2, skip: {limit: 5}, reader: {csv: {path: in.csv, item: {id: int}}}, writer: {table: loaded}}
+- step: b
+  chunk: {size: 2, skip: {limit: 5}, reader: {csv: {path: in.csv, item: {id: int}}}, writer: {table: loaded}}
+`)
+		s.write("in.csv", numberedLines(4, 2, 3))
+		e := s.run("load.yaml", nil)
+		page, err := s.s.Skips(ctx, SkipsRequest{Execution: e.ID})
+		require.NoError(t, err)
+		redrive := func(i int) {
+			text := "20"
+			req := RedriveRequest{Execution: e.ID, Epoch: e.Epoch, File: filepath.Join(s.dir, "load.yaml"), Edited: map[int64]Edit{page.Items[i].ID: {Raw: &text}}}
+			running, err := s.s.Redrive(ctx, req)
+			require.NoError(t, err)
+			_, err = running.Wait()
+			require.NoError(t, err)
+		}
+		real := s.s.runs.redrives.records
+		s.s.runs.redrives.records = &between{redriveRecords: real, do: func() { redrive(2) }}
+		redrive(0)
+		require.Equal(t, []int64{2}, s.e.Ints("select count(*) from loaded where id = 20"))
+	})
+}

@@ -26,6 +26,7 @@ type redriveRecords interface {
 	redrive.Items
 	Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
 	Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error)
+	Redrives(ctx context.Context, of core.JobExecutionID, limit int) ([]ports.Redrive, error)
 }
 
 const maxRedrives = 100
@@ -38,6 +39,10 @@ func (s *redrives) redriveOf(ctx context.Context, req RedriveRequest) (*launch, 
 func (s *redrives) planned(ctx context.Context, req RedriveRequest) (*launch, *redrive.Plan, error) {
 	e, err := s.judge.record(ctx, req.Execution)
 	if err != nil {
+		return nil, nil, err
+	}
+	bound := &ports.Bound{Execution: e.ID, Epoch: req.Epoch}
+	if bound.Redrive, err = s.lastRedrive(ctx, e.ID); err != nil { // before its items are read
 		return nil, nil, err
 	}
 	if e.RedriveOf != 0 {
@@ -69,13 +74,9 @@ func (s *redrives) planned(ctx context.Context, req RedriveRequest) (*launch, *r
 	if err != nil || req.partly && plan.Items == 0 {
 		return nil, plan, err
 	}
-	l := &launch{definition: d, hooks: req.Hooks, named: e, options: job.Options{Task: req.Task, Request: req.Key, Bound: boundTo(e.ID, req.Epoch)}}
-	var continued core.JobExecutionID
-	if l.params, continued, err = s.redriveParameters(ctx, req, plan, params); err != nil {
+	l := &launch{definition: d, hooks: req.Hooks, named: e, options: job.Options{Task: req.Task, Request: req.Key, Bound: bound}}
+	if l.params, err = s.redriveParameters(ctx, req, plan, params); err != nil {
 		return nil, nil, err
-	}
-	if b := l.options.Bound; b != nil {
-		b.Redrive = continued
 	}
 	if l.job, err = s.compileRedrive(ctx, d, e, plan, req.Hooks); err != nil {
 		return nil, nil, err
@@ -87,6 +88,33 @@ func (s *redrives) planned(ctx context.Context, req RedriveRequest) (*launch, *r
 	l.writers = writersOf(d, strings.Split(plan.Step, ":")[0], l.params)
 	l.definition.file = nil // its definition is not compared: the remaining work is planned again
 	return l, plan, nil
+}
+
+func (s *redrives) lastRedrive(ctx context.Context, of core.JobExecutionID) (core.JobExecutionID, error) {
+	found, err := s.records.Redrives(ctx, of, 1)
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return found[0].ID, nil
+}
+
+// isStale reports whether a launch was refused because of another redrive that was launched while this one was planned,
+// so that it must be planned again: unless the caller's plan was for the items that the other one took.
+func (s *redrives) isStale(ctx context.Context, req RedriveRequest, l *launch, refused error) (bool, error) {
+	moved, is := errors.AsType[*ports.MovedError](refused)
+	if !is {
+		return false, nil
+	}
+	newest, err := s.newestRedrive(ctx, req.Execution, func(step string) bool { return req.Epoch == 0 || overlaps(step, redrivenStep(l.params)) })
+	if err != nil {
+		return false, err
+	}
+	taken := newest != nil && newest.ID > l.options.Bound.Redrive
+	if req.Epoch == 0 {
+		return taken, nil
+	}
+	last, err := s.lastRedrive(ctx, req.Execution)
+	return !taken && moved.Newest == last, err
 }
 
 func (s *redrives) redriveFile(ctx context.Context, req RedriveRequest, e *core.JobExecution) (definition, error) {
@@ -221,17 +249,17 @@ func (e *ItemsError) Unwrap() []error {
 
 // An incomplete redrive is continued: it may have rows in an unpublished file
 // (rule C12b).
-func (s *redrives) redriveParameters(ctx context.Context, req RedriveRequest, plan *redrive.Plan, params core.Parameters) (with core.Parameters, continued core.JobExecutionID, err error) {
+func (s *redrives) redriveParameters(ctx context.Context, req RedriveRequest, plan *redrive.Plan, params core.Parameters) (core.Parameters, error) {
 	newest, err := s.newestRedrive(ctx, plan.Execution, func(step string) bool { return overlaps(step, plan.Step) })
 	if err != nil {
-		return params, 0, err
+		return params, err
 	}
 	if newest != nil && continues(newest, true) {
 		again, err := withRedrive(params, plan.Execution, plan.Step, redriveNumber(newest.Params))
 		if err == nil && again.Key() == newest.Params.Key() {
-			return again, newest.ID, s.onlyDue(ctx, req, plan, newest)
+			return again, s.onlyDue(ctx, req, plan, newest)
 		}
-		return params, 0, &Refusal{Reason: refusal.Redrive, Execution: plan.Execution,
+		return params, &Refusal{Reason: refusal.Redrive, Execution: plan.Execution,
 			Err: fmt.Errorf("execution %d, a redrive of step %s, is %s: complete it with its own parameters before another redrive of these items, or abandon it",
 				newest.ID, redrivenStep(newest.Params), newest.Status),
 			Actions: []Action{{Kind: refusal.ActShow, Execution: newest.ID, Status: newest.Status}, s.judge.restartAction(newest, false), {Kind: refusal.ActAbandon, Execution: newest.ID}}}
@@ -242,10 +270,9 @@ func (s *redrives) redriveParameters(ctx context.Context, req RedriveRequest, pl
 		n += redriveNumber(same.Params)
 	}
 	if err != nil {
-		return params, 0, err
+		return params, err
 	}
-	with, err = withRedrive(params, plan.Execution, plan.Step, n)
-	return with, 0, err
+	return withRedrive(params, plan.Execution, plan.Step, n)
 }
 
 func overlaps(a, b string) bool {

@@ -86,12 +86,23 @@ func (s *runs) Restart(ctx context.Context, req RestartRequest) (*Running, error
 // Redrive runs the remaining skipped items through their step's processors and
 // writers, in an execution of its own, which another Redrive continues.
 func (s *runs) Redrive(ctx context.Context, req RedriveRequest) (*Running, error) {
-	l, err := s.redrives.redriveOf(ctx, req)
-	if err != nil {
-		return nil, err
+	for tries := 1; ; tries++ {
+		l, err := s.redrives.redriveOf(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		running, refused := s.launch(ctx, l)
+		if refused == nil || tries == maxReplanned {
+			return running, refused
+		}
+		if stale, err := s.redrives.isStale(ctx, req, l, refused); err != nil || !stale {
+			return nil, errors.Join(refused, err)
+		}
 	}
-	return s.launch(ctx, l)
 }
+
+// How often a redrive is planned while others begin.
+const maxReplanned = 10
 
 func (s *runs) launch(ctx context.Context, l *launch) (*Running, error) {
 	if s.launcher == nil {

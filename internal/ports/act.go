@@ -92,11 +92,11 @@ type By struct {
 
 // Bound is the state that a launch is for (rule OP14).
 type Bound struct {
-	// Execution is the newest of its instance and has Epoch: the one that the launch follows or
+	// Execution is the newest of its instance and has Epoch, or any if that is 0: the one that the launch follows or
 	// redrives.
 	Execution core.JobExecutionID
 	Epoch     int64
-	// Redrive is the newest execution of the redrive; 0 means that it has none.
+	// Redrive is the newest redrive of Execution when the items of a redrive were selected; 0 means that it had none.
 	Redrive core.JobExecutionID
 }
 

@@ -41,6 +41,8 @@ type TaskServiceConfig struct {
 	Runs TimeRuns
 	// Actor is for requests that name none; required.
 	Actor string
+	// Mask hides secrets in outputs; nil hides nothing.
+	Mask func(text string) string
 }
 
 // TaskService submits and operates tasks; nothing else does. Methods work in
@@ -62,6 +64,7 @@ type TaskService struct {
 	places      []ports.Places
 	leader      func(ctx context.Context) (*taskports.Leader, error)
 	runs        TimeRuns
+	mask        func(text string) string
 }
 
 // NewTaskService checks the configuration.
@@ -75,7 +78,7 @@ func NewTaskService(c TaskServiceConfig) (*TaskService, error) {
 	}
 	return &TaskService{
 		submissions: r.Submissions, notes: r.Notes, tasks: r.TaskQueries, groups: r.GroupQueries, workers: r.WorkerQueries, settings: r.Settings,
-		engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, logs: c.Logs, events: c.Events, actor: c.Actor, places: c.Places, leader: c.Leader, runs: c.Runs,
+		engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, logs: c.Logs, events: c.Events, actor: c.Actor, places: c.Places, leader: c.Leader, runs: c.Runs, mask: c.Mask,
 	}, nil
 }
 

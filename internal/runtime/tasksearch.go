@@ -72,6 +72,7 @@ func (s *TaskService) Log(ctx context.Context, f taskports.LogFilter) (*taskport
 	if f.Limit = cmp.Or(f.Limit, MostLog); f.Limit < 0 || f.Limit > MostLog || f.From < 0 || f.Attempt < 0 {
 		return nil, refuse(refusal.Invalid, fmt.Errorf("from and attempt must not be negative, and limit must be from 1 to %d", MostLog))
 	}
+	f.Mask = s.mask
 	log, err := s.tasks.Log(ctx, f)
 	return log, refusalOf(err)
 }

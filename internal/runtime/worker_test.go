@@ -157,11 +157,11 @@ func (p *workplace) work() error {
 func TestAWorkerOutlivesAFailedLookAfterALongPart(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
-		p := newWorkplace(t, url, 2, func(context.Context, *core.StepContribution) error {
-			time.Sleep(1500 * time.Millisecond)
+		p := newWorkplace(t, url, 3, func(context.Context, *core.StepContribution) error {
+			time.Sleep(1200 * time.Millisecond)
 			return nil
 		})
-		u := &unreliable{Assignments: p.Repository, fail: func(look int64) bool { return look == 2 || look == 4 }}
+		u := &unreliable{Assignments: p.Repository, fail: func(look int64) bool { return look == 2 || look == 4 }} // before the second and the third part
 		p.parts.Repository.Assignments = u
 		require.NoError(t, p.work())
 		require.EqualValues(t, 2, u.failures.Load())

@@ -165,6 +165,7 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 		Repository: stored.Repository, Engine: e, Database: h.Database, Catalog: catalog, Logs: n.Settings.Tasks.Logs != "", Actor: operator.CurrentActor(),
 		Events: events, Places: places(stored, n.Executions), Leader: stored.Leader,
 		Runs: runtime.TimeRuns{Definitions: n.Executions, Run: operator.ScheduledRuns(jobs)},
+		Mask: n.Vault.Mask,
 	})
 	if err != nil {
 		return nil, nil, err

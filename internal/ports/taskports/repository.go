@@ -134,8 +134,10 @@ type LogFilter struct {
 	Attempt int
 	// Output is a kind of artifacts; "" means the first one that there is.
 	Output task.ArtifactKind
-	// From is the first character, Limit their number.
+	// From is the first character, Limit their number, in the text that Mask returns.
 	From, Limit int
+	// Mask hides secrets: before the text is cut, or a reader could read one in pieces. nil hides nothing.
+	Mask func(text string) string
 }
 
 // TaskLog is a page of an output of an attempt.

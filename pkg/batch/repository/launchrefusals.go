@@ -1,7 +1,6 @@
 package repository
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,34 +105,33 @@ func (l *launch) claimKey(ctx context.Context) error {
 }
 
 // movedSince refuses a launch for an earlier state; last is the newest execution of its instance, or
-// nil.
+// nil. For redrives see holdRedriven.
 func movedSince(req ports.LaunchRequest, last *newestExecution) error {
 	b := req.Bound
-	if b == nil {
+	switch {
+	case b == nil || req.RedriveOf != 0:
+		return nil
+	case last == nil:
+		return fmt.Errorf("job execution %d: %w", b.Execution, core.ErrNotFound)
+	case last.Row.ID == b.Execution && last.Row.Epoch == b.Epoch:
 		return nil
 	}
-	if last == nil {
-		if req.RedriveOf != 0 && b.Redrive == 0 {
-			return nil
-		}
-		return fmt.Errorf("job execution %d: %w", cmp.Or(b.Redrive, b.Execution), core.ErrNotFound)
-	}
-	now := &last.Row
-	if req.RedriveOf != 0 && now.ID == b.Redrive || req.RedriveOf == 0 && now.ID == b.Execution && now.Epoch == b.Epoch {
-		return nil
-	}
+	return movedTo(b, &last.Row)
+}
+
+func movedTo(b *ports.Bound, now *jobExecution) error {
 	return &ports.MovedError{Execution: b.Execution, Newest: now.ID, Status: now.Status, Epoch: now.Epoch}
 }
 
 // holdRedriven locks the instance of the execution that a redrive is for, so that it is still the
-// newest when the redrive begins.
+// newest when the redrive begins, and no other redrive has taken the items since they were selected.
 func (l *launch) holdRedriven(ctx context.Context) error {
 	b := l.req.Bound
 	if b == nil || l.req.RedriveOf == 0 {
 		return nil
 	}
 	var instances []core.JobInstanceID
-	var newest []jobExecution
+	var newest, redrives []jobExecution
 	err := l.repo.store.scan(ctx, &instances, "SELECT instance_id FROM {job_execution} WHERE id = ?", b.Execution)
 	if err == nil {
 		err = l.repo.store.lockInstances(ctx, instances)
@@ -141,14 +139,18 @@ func (l *launch) holdRedriven(ctx context.Context) error {
 	if err == nil {
 		err = l.repo.store.scan(ctx, &newest, "SELECT id, status, epoch FROM {job_execution} WHERE instance_id IN ? ORDER BY id DESC LIMIT 1", instances)
 	}
-	if err != nil {
+	if err == nil {
+		err = l.repo.store.scan(ctx, &redrives, "SELECT id, status, epoch, owner FROM {job_execution} WHERE redrive_of = ? ORDER BY id DESC LIMIT 1", b.Execution)
+	}
+	switch {
+	case err != nil:
 		return err
-	}
-	if len(newest) == 0 {
+	case len(newest) == 0:
 		return &refusalError{fmt.Errorf("job execution %d: %w", b.Execution, core.ErrNotFound)}
-	}
-	if now := newest[0]; now.ID != b.Execution || now.Epoch != b.Epoch {
-		return &refusalError{&ports.MovedError{Execution: b.Execution, Newest: now.ID, Status: now.Status, Epoch: now.Epoch}}
+	case b.Epoch != 0 && (newest[0].ID != b.Execution || newest[0].Epoch != b.Epoch):
+		return &refusalError{movedTo(b, &newest[0])}
+	case len(redrives) > 0 && redrives[0].ID > b.Redrive && !(l.req.Again && redrives[0].Owner == l.req.Owner.String()):
+		return &refusalError{movedTo(b, &redrives[0])}
 	}
 	return nil
 }

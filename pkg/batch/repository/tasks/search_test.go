@@ -165,6 +165,15 @@ func TestTheOutputOfATaskIsReadInPages(t *testing.T) {
 		}
 		require.Equal(s, 3, pages)
 		require.Equal(s, strings.Repeat("é", 25), text)
+		mask := func(text string) string { return strings.ReplaceAll(text, "Grüße", "***") }
+		for from, read := 0, ""; ; {
+			log, err := s.TaskQueries.Log(s.Context(), taskports.LogFilter{Task: d.ID, Attempt: 1, From: from, Limit: 2, Mask: mask})
+			require.NoError(s, err)
+			if from, read = log.Next, read+log.Text; from == 0 {
+				require.Equal(s, "***, ", read, "a secret over the edge of a page")
+				break
+			}
+		}
 		first, err := s.TaskQueries.Log(s.Context(), taskports.LogFilter{Task: d.ID, Attempt: 1, Output: task.KindStderr, Limit: 10})
 		require.NoError(s, err)
 		require.Equal(s, "oh", first.Text)

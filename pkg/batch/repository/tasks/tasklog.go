@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -20,7 +21,7 @@ type outputRow struct {
 	Number, Characters int
 }
 
-// Log implements taskports.TaskQueries: it reads the lengths of the outputs, and a part of one.
+// Log implements taskports.TaskQueries: it reads the lengths of the outputs, and one of them.
 func (r taskQueries) Log(ctx context.Context, f taskports.LogFilter) (*taskports.TaskLog, error) {
 	if _, err := r.Task(ctx, f.Task); err != nil {
 		return nil, err
@@ -51,23 +52,23 @@ func (r taskQueries) Log(ctx context.Context, f taskports.LogFilter) (*taskports
 
 func (r taskQueries) fillLog(ctx context.Context, log *taskports.TaskLog, of *outputRow, f taskports.LogFilter) error {
 	log.Attempt, log.Output = of.Number, string(of.Kind)
-	length := of.Characters
+	var text []string
 	if of.LogRef == "" {
-		var text []string
-		err := r.scan(ctx, &text, "SELECT COALESCE(substr(body, ?, ?), '') FROM {task_log} WHERE attempt_id = ? AND ordinal = ?", f.From+1, f.Limit, of.AttemptID, of.Ordinal)
+		err := r.scan(ctx, &text, "SELECT COALESCE(body, '') FROM {task_log} WHERE attempt_id = ? AND ordinal = ?", of.AttemptID, of.Ordinal)
 		if err != nil {
 			return err
 		}
-		if len(text) > 0 {
-			log.Text = text[0]
-		}
 	} else {
-		whole := []rune(r.text(ctx, taskLog{LogRef: of.LogRef}))
-		length = len(whole)
-		from := min(f.From, length)
-		log.Text = string(whole[from:min(from+f.Limit, length)])
+		text = []string{r.text(ctx, taskLog{LogRef: of.LogRef})}
 	}
-	if end := f.From + f.Limit; end < length {
+	whole := strings.Join(text, "") // none if it was purged in between
+	if f.Mask != nil {
+		whole = f.Mask(whole)
+	}
+	characters := []rune(whole)
+	from := min(f.From, len(characters))
+	end := min(from+f.Limit, len(characters))
+	if log.Text = string(characters[from:end]); end < len(characters) {
 		log.Next = end
 	}
 	return nil

@@ -22,11 +22,7 @@ func (b *tab) fill(name, text string) {
 func (b *tab) button(text string) int64 {
 	b.t.Helper()
 	b.await(fmt.Sprintf(`[...document.querySelectorAll("form.act button")].some(e => e.innerText.trim() === %q)`, text))
-	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(() => {
-		document.querySelectorAll("[data-click]").forEach(e => e.removeAttribute("data-click"));
-		[...document.querySelectorAll("form.act button")].find(e => e.innerText.trim() === %q).setAttribute("data-click", "");
-	})()`, text)))
-	return b.goes(chromedp.Click(chromedp.CSS("[data-click]")))
+	return b.clicks(fmt.Sprintf(`[...document.querySelectorAll("form.act button")].find(e => e.innerText.trim() === %q)`, text))
 }
 
 // bearer asks with a token.

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
@@ -81,8 +80,7 @@ func TestARunIsStoppedAndResumedFromItsPage(t *testing.T) {
 		b.fill("params.n", "1")
 		require.EqualValues(t, http.StatusOK, b.button("Run"))
 		b.await(`document.querySelector("h1").innerText.includes("running")`)
-		// The page is live: an update takes the mark of a link that is to be clicked.
-		b.goes(chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("main a")].find(a => a.innerText.trim() === "stop it").click()`))
+		b.click("main", "stop it")
 		b.look("stop")
 		require.EqualValues(t, http.StatusOK, b.button("Stop execution 1"))
 		b.await(`document.querySelector("h1").innerText === "Execution 1 of job gate stopped"`)

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
@@ -65,8 +64,7 @@ func TestAScheduleIsPausedRunNowAndResumed(t *testing.T) {
 
 		// Now: the page names the minute, and another press finds its task.
 		b.open("/schedules/daily/run")
-		b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("button.main").setAttribute("data-click", "")`))
-		require.EqualValues(t, http.StatusOK, b.goes(chromedp.Click(chromedp.CSS("[data-click]"))))
+		require.EqualValues(t, http.StatusOK, b.clicks(`document.querySelector("button.main")`))
 		require.Equal(t, "/tasks/2", b.path())
 		b.open("/schedules/daily/run?time=2026-11-27T02:30")
 		require.Contains(t, b.text("main"), "has task 1 already")

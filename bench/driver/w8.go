@@ -177,6 +177,11 @@ func consolePages() []page {
 		of("page log by text", "/executions/%d/log?text=publish", func(c *console) int64 { return int64(c.Log) }),
 		fixed("schedules", "/schedules"), fixed("workers", "/workers"), fixed("tasks", "/tasks"), fixed("groups", "/groups"), fixed("events", "/events"),
 		fixed("audit", "/audit"), fixed("settings", "/settings"), fixed("find", "/find?q=nightly-1"),
+		fixed("form to run", "/jobs/nightly-000/run"), of("page form to run like another", "/jobs/nightly-000/run?like=%d", failed), fixed("form to back-fill", "/jobs/nightly-000/backfill?param=night&from=1&to=100"),
+		of("page form to restart, with its plan", "/executions/%d/restart", failed), of("page form to abandon", "/executions/%d/abandon", failed),
+		of("page form to redrive some of 100,000 skips", "/executions/%d/redrive", func(c *console) int64 { return int64(c.Skips) }),
+		fixed("form for 100 of 200,000 executions", "/bulk?act=restart&job=nightly-001&statuses=FAILED"), fixed("form to register", "/jobs/nightly-000/register"),
+		fixed("form to submit a task", "/tasks/submit"), fixed("form to recover", "/recover"),
 	}
 	for _, parts := range []struct {
 		kind string

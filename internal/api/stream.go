@@ -147,7 +147,12 @@ func (s *servers) of(server *http.Server) <-chan struct{} {
 	ending, known := s.ending[server]
 	if !known {
 		ending = make(chan struct{})
-		server.RegisterOnShutdown(sync.OnceFunc(func() { close(ending) }))
+		server.RegisterOnShutdown(sync.OnceFunc(func() {
+			close(ending)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.ending, server)
+		}))
 		if s.ending == nil {
 			s.ending = map[*http.Server]chan struct{}{}
 		}

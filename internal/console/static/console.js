@@ -71,7 +71,7 @@
   document.addEventListener("keydown", e => {
     if ((e.ctrlKey || e.metaKey) && e.key.toLowerCase() === "k") { e.preventDefault(); open(palette); return; }
     if (e.ctrlKey || e.metaKey || e.altKey || typing(e.target) || document.querySelector("dialog[open]")) return;
-    if (waiting && Date.now() - waiting < 1500 && e.key in pages) {
+    if (waiting && e.timeStamp - waiting < 1500 && e.key in pages) {
       waiting = 0;
       const brand = document.querySelector(".brand");
       if (brand) location.href = brand.href + pages[e.key];
@@ -81,7 +81,7 @@
     switch (e.key) {
       case "/": e.preventDefault(); open(palette); break;
       case "?": open(by("keyhelp")); break;
-      case "g": waiting = Date.now(); break;
+      case "g": waiting = e.timeStamp; break;
       case "j": step(1); break;
       case "k": step(-1); break;
       case "[": beside(-1); break;

@@ -70,19 +70,19 @@ func TestByKeyboardAloneOneReadsWhyAJobFailed(t *testing.T) {
 		s := newScene(t, url, paymentsFiles())
 		s.does(1, "run", "jobs/payments.yaml")
 		b := newTab(t, s.serve().at, "keyboard")
-		for _, way := range []struct {
-			name string
-			keys []string
-		}{
-			{"the row", []string{"j"}},
-			{"the palette", []string{"/", "payments", kb.ArrowDown}},
-			{"the number", []string{"/", "1", kb.ArrowDown}},
-		} {
+		for _, way := range []struct{ name, text string }{{"the row", ""}, {"the palette", "payments"}, {"the number", "1"}} {
 			b.open("/")
-			for _, key := range way.keys {
-				b.do(press(key))
+			if way.text == "" {
+				b.do(press("j"))
+			} else {
+				b.do(press("/"))
+				b.await(`document.activeElement.closest("#palette")`)
+				b.do(press(way.text))
+				b.await(`document.querySelector("#palette a[href]")`)
 				b.settle()
+				b.do(press(kb.ArrowDown))
 			}
+			b.await(`document.activeElement.href`)
 			require.EqualValues(t, 200, b.goes(press(kb.Enter)), way.name)
 			if b.path() != "/executions/1" {
 				b.tabTo("/executions/1")

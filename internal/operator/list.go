@@ -22,7 +22,6 @@ type history struct {
 
 type historyRecords interface {
 	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
-	Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
 	ExecutionIDs(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecutionID, error)
 	Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
 	Redrives(ctx context.Context, of core.JobExecutionID, limit int) ([]ports.Redrive, error)

@@ -159,7 +159,7 @@ func (b *between) SkippedItems(ctx context.Context, filter ports.SkipFilter) ([]
 	return found, err
 }
 
-// A redrive whose items another one takes while it is planned must not complete without them, and without a word.
+// A redrive must say so if another one takes its items while it is planned.
 func TestARedriveThatIsOvertakenSaysSo(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -34,7 +34,7 @@ func TestAJobIsRunAndLookedAtOverHTTP(t *testing.T) {
 		s.call("GET", path+"/compare?with=nobody", nil).is(422).says("typical")
 		skips := s.call("GET", path+"/skips?step=load&phase=read&left=true&limit=1", nil).is(200).says(`"raw":"x"`)
 		skip := skips.body["items"].([]any)[0].(map[string]any)["id"].(float64)
-		s.call("GET", fmt.Sprintf("/v1/skips/%v", skip), nil).is(200).says(`"line":4`)
+		s.call("GET", fmt.Sprintf("/v1/skips/%v", skip), nil).is(200).says(`"line":4`, `"fields":[{"name":"id","text":"x","from":0,"to":1,"bad":true}]`)
 		s.call("GET", "/v1/executions?job=load&statuses=COMPLETED,FAILED&limit=1&since=2026-01-01T00:00:00Z", nil).is(200).says(`"executions":[{`)
 		s.call("GET", "/v1/instances?job=load", nil).is(200).says(`"instance":`)
 		s.call("GET", "/v1/history", nil).is(200).says(`"attempt":1`)

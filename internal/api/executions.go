@@ -1,7 +1,9 @@
 package api
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -175,8 +177,20 @@ func (a *api) addSkips(h huma.API) {
 				})
 			})
 		})
-	huma.Register(h, get(h, "show-skip", "/v1/skips/{skip}", "One skipped item", ""),
+	huma.Register(h, get(h, "show-skip", "/v1/skips/{skip}", "One skipped item",
+		"If it could not be read, its text is split into fields by the reader of its step, as the stored job definition configures it, and those with the mistake are bad; no_fields says why it is not split."),
 		func(ctx context.Context, in *skipPath) (*output[operator.SkipView], error) {
-			return answer(a, ctx, func() (*operator.SkipView, error) { return a.Service.Skip(ctx, in.ID) })
+			return answer(a, ctx, func() (*operator.SkipView, error) { return a.splitSkip(ctx, in.ID) })
 		})
+}
+
+func (a *api) splitSkip(ctx context.Context, id int64) (*operator.SkipView, error) {
+	s, err := a.Service.SplitSkip(ctx, id)
+	if err != nil || s.Raw == nil {
+		return s, err
+	}
+	if text, err := json.Marshal(*s.Raw); err == nil && !bytes.Equal(a.Mask(text), text) {
+		s.HideFields()
+	}
+	return s, nil
 }

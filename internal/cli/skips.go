@@ -175,7 +175,7 @@ func (c skipsCommands) showSkip(ctx context.Context, id int64) error {
 	item, err := (*operator.SkipView)(nil), core.ErrNotFound
 	if !c.env.isAbsent(c.env.settings.Repository.Database) {
 		err = c.env.withSession(ctx, c.env.observer(), func(s *Session) (err error) {
-			item, err = s.Service.Skip(ctx, id)
+			item, err = s.Service.SplitSkip(ctx, id)
 			return err
 		})
 	}
@@ -225,10 +225,34 @@ func (c skipsCommands) skipPage(s operator.SkipView) string {
 	if text != "" {
 		b.WriteString("\n" + text + "\n")
 	}
+	b.WriteString(fieldsText(&s))
 	if s.RedrivenBy == 0 {
 		b.WriteString("\nredrive it:  " + c.env.command("skips", "redrive", wording.ID(cmp.Or(s.LeftIn, s.Execution)), "--step", s.Step) + "\n")
 	}
 	return b.String()
+}
+
+// fieldsText are the fields of a text that could not be read, those with the mistake marked.
+func fieldsText(s *operator.SkipView) string {
+	if s.NoFields != "" {
+		return "\n" + wording.NoFields(s.NoFields) + "\n"
+	}
+	if len(s.Fields) == 0 {
+		return ""
+	}
+	rows := make([][]string, len(s.Fields))
+	for i, f := range s.Fields {
+		mark := ""
+		if f.Bad {
+			mark = "<- the mistake"
+		}
+		rows[i] = []string{strconv.Itoa(i + 1), f.Name, humanize.Clip(humanize.OneLine(f.Text), 80), mark}
+	}
+	text := "\n" + renderTable([]column{{title: "", right: true}, {title: "column"}, {title: "field"}, {title: ""}}, rows)
+	if s.MoreFields {
+		text += "...\n"
+	}
+	return text
 }
 
 func rawPlace(s operator.SkipView) string {

@@ -107,7 +107,7 @@ func TestSkippedItemsAreListedAndShown(t *testing.T) {
 		} {
 			require.Contains(t, r.out, want)
 		}
-		require.Contains(t, s.must("skips", "show", "2").out, "\ntext 7 bytes from byte 26 on\n\nfour,40\n")
+		require.Contains(t, s.must("skips", "show", "2").out, "\ntext 7 bytes from byte 26 on\n\nfour,40\n\n column field\n─\n1 id four <- the mistake\n2 The Code 40\n\nredrive it")
 
 		for args, want := range map[string]string{
 			"list 9": "no execution 9 in", "show 9": "no skipped item 9 in", "show x": `"x" is not a skipped item`,

@@ -151,6 +151,10 @@ type skipView struct {
 	// Fields of the item, or the columns of the raw line.
 	Fields  []paramView
 	Columns []columnName
+	// Cells are the fields of the raw line; NoCells says why there are none.
+	Cells   []cell
+	More    bool
+	NoCells string
 	// Mistake is its field and place.
 	Mistake string
 	// Raw is the text up to the mistake, Bad the mistake, After the rest.
@@ -165,17 +169,18 @@ type skipView struct {
 }
 
 func (v ofExecution) skip() (*page, error) {
-	s, err := v.Service.Skip(v.r.Context(), v.number("skip"))
+	s, err := v.Service.SplitSkip(v.r.Context(), v.number("skip"))
 	if err != nil {
 		return nil, err
+	}
+	if s.Raw != nil && v.masked(*s.Raw) != *s.Raw {
+		s.HideFields()
 	}
 	view := skipView{
 		skipLine: v.skipLine(s), Execution: link{"execution " + id(s.Execution), v.executionLink(s.Execution).Href}, Error: whole(v.masked(s.Error)), SHA256: s.SHA256,
 		Mistake: clip(v.masked(wording.Fault(s.Fault)), lineText),
 	}
-	for i, name := range s.Columns {
-		view.Columns = append(view.Columns, columnName{clip(name, shortText), i+1 == s.Column})
-	}
+	view.cells(v, s)
 	if s.Raw != nil {
 		view.Raw, view.Bad, view.After = v.marked(s)
 	}
@@ -199,6 +204,39 @@ func (v ofExecution) skip() (*page, error) {
 	text := "Skipped item " + view.Text
 	return &page{Title: text, Heading: text + " of step " + view.Step, Body: view}, nil
 }
+
+// cell is a field of a raw line.
+type cell struct {
+	columnName
+	Text string
+}
+
+// cells are the fields of the raw line, or else the names of its columns.
+func (view *skipView) cells(v ofExecution, s *operator.SkipView) {
+	for i, f := range s.Fields {
+		if i == shownCells {
+			view.More = true
+			break
+		}
+		name := clip(f.Name, shortText)
+		if name == "" {
+			name = strconv.Itoa(i + 1)
+		}
+		view.Cells = append(view.Cells, cell{columnName{name, f.Bad}, clip(v.masked(f.Text), lineText)})
+	}
+	if len(view.Cells) > 0 {
+		view.More = view.More || s.MoreFields
+		return
+	}
+	for i, name := range s.Columns[:min(len(s.Columns), longList)] {
+		view.Columns = append(view.Columns, columnName{clip(name, shortText), i+1 == s.Column})
+	}
+	if s.NoFields != "" {
+		view.NoCells = clip(v.masked(wording.NoFields(s.NoFields)), lineText)
+	}
+}
+
+const shownCells = 200
 
 // columnName is the name of a column of a raw line.
 type columnName struct {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/jobfile/bind"
 	"github.com/surfin-batch/surfin/internal/jobfile/check"
 	"github.com/surfin-batch/surfin/internal/jobfile/compile"
@@ -17,6 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -110,6 +112,12 @@ func (f *File) Compile(deps Deps) (*model.Job, error) { return compile.Job(f.def
 // CompileRedrive makes a job of one chunk step that runs the skipped items of a plan (rule C12).
 func (f *File) CompileRedrive(deps Deps, r Redrive) (*model.Job, error) {
 	return compile.RedriveJob(f.def, deps, r)
+}
+
+// SplitRaw splits the text of an item that a step could not read, as its reader does; nil if its texts
+// have no columns.
+func (f *File) SplitRaw(params core.Parameters, step string, raw item.RawText) ([]itemextra.Field, error) {
+	return compile.SplitRaw(f.def, params, step, raw)
 }
 
 // Changes compares the file with the instance's newest execution that may have written

@@ -19,7 +19,7 @@ type Service struct {
 	*acts          // Stop, AwaitEnd, Abandon, Recover, Purge, Acts
 	*requests      // Once
 	*history       // List, Jobs, Instances, Show, Summary
-	*skips         // Skips, Skip, ExportSkips
+	*skips         // Skips, Skip, SplitSkip, ExportSkips
 	*progress      // Progress, Meter
 	*explainer     // Explain
 	*plans         // Plan, PlanRedrive
@@ -102,7 +102,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		changes: changes, admission: admission, parked: parked, view: view, history: history, launcher: c.Launcher, actor: by, active: active, records: r,
 	}
 	return &Service{
-		config: c, schema: tables, jobs: jobs, chooser: chooser, history: history, skips: &skips{r},
+		config: c, schema: tables, jobs: jobs, chooser: chooser, history: history, skips: &skips{jobs: jobs, records: r},
 		runs: runs, acts: acts,
 		bulks: &bulks{
 			history: history, judge: judge, view: view, restarts: restarts, redrives: redrives, acts: acts, changes: changes, admission: admission, records: r, actor: by,

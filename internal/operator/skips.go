@@ -16,6 +16,7 @@ import (
 )
 
 type skips struct {
+	jobs    *jobs
 	records interface {
 		Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
 		Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
@@ -54,9 +55,13 @@ type SkipView struct {
 	Columns []string `json:"columns,omitempty"`
 	Offset  *int64   `json:"offset,omitempty"`
 	Length  *int64   `json:"length,omitempty"`
+	// The rest is for SplitSkip only.
+	Fields     []RawField `json:"fields,omitempty" doc:"Of one item: its text, split as its reader does by the job definition of its execution"`
+	MoreFields bool       `json:"more_fields,omitempty" doc:"Fields after the first 1,000, or after the stored part of a text that was cut, are left out"`
+	NoFields   string     `json:"no_fields,omitempty" doc:"Of one item: why its text is not split"`
 	// RedrivenBy is the execution that later processed it, or 0.
 	RedrivenBy core.JobExecutionID `json:"redriven_by,omitempty"`
-	// LeftIn is the redrive that has the item again; for Skip only.
+	// LeftIn is the redrive that has the item again; for Skip and SplitSkip only.
 	LeftIn    core.JobExecutionID `json:"left_in,omitempty"`
 	CreatedAt time.Time           `json:"created,omitzero"`
 }
@@ -205,17 +210,22 @@ func (s *skips) skipsOfOthers(ctx context.Context, exec *core.JobExecution, filt
 
 // Skip returns one by its number, or core.ErrNotFound.
 func (s *skips) Skip(ctx context.Context, id int64) (*SkipView, error) {
+	view, _, _, err := s.skip(ctx, id)
+	return view, err
+}
+
+func (s *skips) skip(ctx context.Context, id int64) (*SkipView, *core.SkippedItem, *core.JobExecution, error) {
 	item, err := s.records.SkippedItem(ctx, id)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	exec, err := seen(ctx, s.records, item.JobExecutionID)
 	if err != nil {
-		return nil, fmt.Errorf("the execution of skipped item %d: %w", id, err)
+		return nil, nil, nil, fmt.Errorf("the execution of skipped item %d: %w", id, err)
 	}
 	view := skipView(item)
 	view.LeftIn = exec.RedriveOf
-	return &view, nil
+	return &view, item, exec, nil
 }
 
 const exportPage = 500

@@ -2,6 +2,7 @@ package wording
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
@@ -22,4 +23,10 @@ func SkipCells(s *operator.SkipView) []string {
 		strconv.FormatInt(s.ID, 10), s.Step, string(s.Phase), s.Path, strconv.FormatInt(s.Line, 10),
 		strconv.FormatInt(s.Index, 10), strconv.FormatInt(s.Row, 10), s.Class, humanize.OneLine(s.Error), by,
 	}
+}
+
+// NoFields says why a text is not split.
+func NoFields(reason string) string {
+	reason, _, _ = strings.Cut(reason, "\n")
+	return "Its text is not split into columns: " + reason
 }

@@ -42,10 +42,8 @@ func TestEveryReadIsPatient(t *testing.T) {
 // patientMethods returns the methods that each patient type defines, and the type that embeds a port.
 func patientMethods(t *testing.T) (own map[string][]string, embedded map[string]string) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "patient.go", nil, 0)
-	require.NoError(t, err)
 	own, embedded = map[string][]string{}, map[string]string{"PartitionPlans": "patientPlans"}
-	ast.Inspect(file, func(n ast.Node) bool {
+	inspect := func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			if n.Recv != nil {
@@ -65,6 +63,11 @@ func patientMethods(t *testing.T) (own map[string][]string, embedded map[string]
 			}
 		}
 		return true
-	})
+	}
+	for _, name := range []string{"patient.go", "patientreads.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, inspect)
+	}
 	return own, embedded
 }

@@ -207,7 +207,10 @@ func registeredText(made *operator.Registered) string {
 func shortVersion(hash string) string { return hash[:min(len(hash), 12)] }
 
 func scheduleText(d operator.DefinitionView) string {
-	if d.Schedule == nil {
+	switch {
+	case d.Error != "":
+		return humanize.Clip(humanize.OneLine(d.Error), 80)
+	case d.Schedule == nil:
 		return "-"
 	}
 	return cronText(*d.Schedule) + " " + d.Schedule.Timezone

@@ -63,6 +63,7 @@ type definitionLine struct {
 	// HasTimes: it has a schedule.
 	HasTimes bool
 	Budget   string
+	Error    string
 }
 
 func (v ofJob) schedules() (*page, error) {
@@ -152,7 +153,7 @@ func (v ofJob) definitionLine(d *operator.DefinitionView) definitionLine {
 	const digits = 12
 	l := definitionLine{
 		Job: link{clip(d.Job, shortText), v.jobLink(d.Job)}, Times: v.timesLink(d.Job), Enabled: d.Enabled, Version: d.Version[:min(digits, len(d.Version))], File: clip(d.File, lineText),
-		Updated: v.moment(d.Updated), By: clip(d.By, shortText), HasTimes: d.Schedule != nil,
+		Updated: v.moment(d.Updated), By: clip(d.By, shortText), HasTimes: d.Schedule != nil, Error: clip(v.masked(d.Error), lineText),
 	}
 	var words []string
 	if n := d.Budget.MaxAttempts; n > 0 {

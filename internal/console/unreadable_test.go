@@ -1,7 +1,9 @@
 package console_test
 
 import (
+	"io"
 	"net/http"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // Rule OP15.
@@ -53,5 +56,55 @@ func TestUnreadableDataOfAnExecutionHidesNothingElse(t *testing.T) {
 		require.Equal(t, core.StatusCompleted, shown.Status)
 		require.Empty(t, shown.Error)
 		require.WithinDuration(t, time.Now(), shown.CreatedAt, time.Hour)
+	})
+}
+
+// Rule OP15.
+func TestUnreadableRowsStandInTheirListsWithTheReason(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s, paths := filled(t, url)
+		s.write("in.csv", "id\nx\n2\ny\n")
+		late := text(s.run("load", map[string]string{"day": "2026-11-23"}))
+		for _, file := range []string{"daily.yaml", "load.yaml"} {
+			_, err := s.app.Service.Register(t.Context(), operator.RegisterRequest{File: filepath.Join(s.dir, file)})
+			require.NoError(t, err)
+		}
+		two, err := s.app.Tasks.Submit(t.Context(), task.Submission{Title: "two", Tasks: []task.Spec{{Type: "shell", Payload: raw(t, map[string]any{"command": "echo yy"})}}})
+		require.NoError(t, err)
+		db := testengine.New(t, url)
+		for _, change := range []string{
+			"UPDATE surfin_skipped_item SET raw = '{', item = '{' WHERE id IN (1, 2)",
+			"UPDATE surfin_task SET spec = '{', payload = '{' WHERE group_id <> " + text64(int64(two.Group)),
+			"UPDATE surfin_job_definition SET schedule = '{', budget = '[', definition_files = '{' WHERE name = 'daily'",
+		} {
+			db.Exec(change)
+		}
+		const why = "the history has data that cannot be read"
+		for _, path := range append(paths, "/jobs/daily", "/jobs/daily/times", "/executions/"+late+"/redrive", "/tasks?type=shell") {
+			got := s.get(path)
+			assert.Less(t, got.status, http.StatusInternalServerError, "%s\n%s", path, s.log)
+		}
+		s.get("/executions/"+late+"/skips").is(http.StatusOK).clean().says(why, "<code>y</code>")
+		s.get("/skips/2").is(http.StatusOK).clean().says(why, "is not an int")
+		s.get("/tasks").is(http.StatusOK).clean().says(why, "/tasks/"+text64(int64(two.Tasks[0])))
+		s.get("/schedules").is(http.StatusOK).clean().says(why, "load.yaml", "daily.yaml")
+		s.get("/").is(http.StatusOK).clean().says(why)
+		s.get("/jobs").is(http.StatusOK).clean().says(why)
+
+		views, err := s.app.Service.Definitions(t.Context())
+		require.NoError(t, err)
+		require.Len(t, views, 2)
+		require.Contains(t, views[0].Error, why)
+		require.Empty(t, views[1].Error)
+		n, err := s.app.Service.ExportSkips(t.Context(), operator.SkipsRequest{Execution: 1}, io.Discard)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		plan, err := s.app.Service.PlanRedrive(t.Context(), operator.RedrivePlanRequest{RedriveRequest: operator.RedriveRequest{Execution: 1}})
+		require.NoError(t, err)
+		require.Equal(t, 1, plan.Refused)
+		require.Contains(t, plan.Items[0].Error, why)
+		_, err = s.app.Service.Enable(t.Context(), "daily")
+		require.ErrorContains(t, err, why)
 	})
 }

@@ -44,6 +44,7 @@ type (
 		Created  time.Time           `json:"created"`
 		Updated  time.Time           `json:"updated"`
 		By       string              `json:"updated_by"`
+		Error    string              `json:"error,omitempty" doc:"Why stored data of it are left out: they cannot be read"`
 	}
 
 	// BudgetView is a budget with its defaults filled in; 0 means no bound.
@@ -168,7 +169,7 @@ func definitionView(d taskports.Definition) DefinitionView {
 	return DefinitionView{
 		Job: d.Name, Version: d.Files.Hash, File: d.Files.Path, Enabled: d.Enabled, Schedule: d.Schedule,
 		Budget:  BudgetView{b.MaxAttempts, b.MaxTotalAttempts, b.Deadline.Seconds(), b.MaxNoProgress},
-		Created: d.CreatedAt, Updated: d.UpdatedAt, By: d.UpdatedBy,
+		Created: d.CreatedAt, Updated: d.UpdatedAt, By: d.UpdatedBy, Error: withUnreadable("", d.Unreadable),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -89,6 +90,8 @@ func (s *fileChecks) check(ctx context.Context, name string) ([]FileProblem, err
 	switch {
 	case errors.Is(err, core.ErrNotFound): // it was unregistered meanwhile
 		return nil, nil
+	case errors.Is(err, ports.ErrUnreadable):
+		return fileProblems(d.Files.Path, err), nil
 	case err != nil:
 		return nil, err
 	}

@@ -60,13 +60,21 @@ func (s *schedules) Schedules(ctx context.Context, req SchedulesRequest) ([]Sche
 		if d.Schedule == nil {
 			continue
 		}
-		view := ScheduleView{Job: d.Name, Enabled: d.Enabled, Schedule: *d.Schedule, DecidedUntil: d.ScheduledUntil}
-		if err := view.foresee(s.now(), max(req.Count, 1)); err != nil {
-			view.Error = err.Error()
-		}
-		views = append(views, view)
+		views = append(views, foreseen(d, s.now(), max(req.Count, 1)))
 	}
 	return views, err
+}
+
+func foreseen(d taskports.Definition, now time.Time, count int) ScheduleView {
+	view := ScheduleView{Job: d.Name, Enabled: d.Enabled, Schedule: *d.Schedule, DecidedUntil: d.ScheduledUntil}
+	err := d.Unreadable
+	if err == nil {
+		err = view.foresee(now, count)
+	}
+	if err != nil {
+		view.Error = err.Error()
+	}
+	return view
 }
 
 func (v *ScheduleView) foresee(now time.Time, count int) error {

@@ -86,7 +86,7 @@ func faultOf(p fault.Place) Fault {
 func skipView(s *core.SkippedItem) SkipView {
 	view := SkipView{Fault: faultOf(s.Fault),
 		ID: s.ID, Execution: s.JobExecutionID, Step: s.Step, Phase: s.Phase, Path: s.Meta.Path, Line: s.Meta.Line, Index: s.Meta.Index, Row: s.Meta.Row,
-		Class: s.Class, Error: s.Error, SHA256: s.SHA256, RedrivenBy: s.RedrivenBy, CreatedAt: utc(s.CreatedAt),
+		Class: s.Class, Error: withUnreadable(s.Error, s.Unreadable), SHA256: s.SHA256, RedrivenBy: s.RedrivenBy, CreatedAt: utc(s.CreatedAt),
 	}
 	view.Item, view.Raw = s.Whole()
 	if s.Raw != nil {

@@ -194,10 +194,8 @@ func (s *summaries) addSchedule(j *JobSummary, d taskports.Definition) {
 	if j.Paused = !d.Enabled; j.Paused {
 		return
 	}
-	view := ScheduleView{Job: d.Name, Enabled: true, Schedule: *d.Schedule, DecidedUntil: d.ScheduledUntil}
-	if err := view.foresee(s.judge.now(), 1); err != nil {
-		j.ScheduleProblem = err.Error()
-	}
+	view := foreseen(d, s.judge.now(), 1)
+	j.ScheduleProblem = view.Error
 	if len(view.Next) > 0 {
 		j.Next = &view.Next[0]
 	}

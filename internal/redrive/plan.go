@@ -220,6 +220,8 @@ func (p *Plan) redriven(s core.SkippedItem) (of given, refused string) {
 		return edited(s, edit)
 	}
 	switch {
+	case s.Unreadable != nil:
+		return of, s.Unreadable.Error()
 	case s.Masked:
 		return of, "a secret in it was masked when it was stored: provide the original item in the file of an export"
 	case s.Raw != nil && !s.Truncated:

@@ -71,7 +71,7 @@ func (s *Scheduler) submitDue(ctx context.Context) (more bool, err error) {
 	}
 	for _, d := range list {
 		due, err := dueOf(d, now)
-		if err != nil {
+		if err = errors.Join(d.Unreadable, err); err != nil {
 			s.report(fmt.Errorf("the schedule of job %s: %w", d.Name, err))
 			continue
 		}

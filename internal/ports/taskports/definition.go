@@ -29,6 +29,8 @@ type Definition struct {
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 	UpdatedBy      string // registered, enabled or disabled it last
+	// Unreadable names stored data that are left out, since they cannot be parsed: only in lists.
+	Unreadable error
 }
 
 // Schedule is the schedule of a job, in the words of its file; package schedule parses them.

@@ -45,6 +45,8 @@ type SkippedItem struct {
 	CreatedAt time.Time
 	// RedrivenBy processed it later; 0 means none.
 	RedrivenBy JobExecutionID
+	// Unreadable is as in JobExecution: the item or its text.
+	Unreadable error
 }
 
 // Whole is the item as read, or an unreadable one's text; nil if not stored completely (see Part).

@@ -172,16 +172,12 @@ func (r *definitions) Definitions(ctx context.Context, filter taskports.Definiti
 		return nil, fmt.Errorf("list definitions: %w", err)
 	}
 	list := make([]taskports.Definition, 0, len(rows))
-	var errs []error
 	for i := range rows {
 		d, err := rows[i].record()
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
+		d.Unreadable = err
 		list = append(list, d)
 	}
-	return list, errors.Join(errs...)
+	return list, nil
 }
 
 // EnableDefinition implements taskports.Definitions: one guarded UPDATE and its audit row.
@@ -279,16 +275,14 @@ func (d *jobDefinition) record() (taskports.Definition, error) {
 		CreatedAt: d.CreatedAt.Time, UpdatedAt: d.UpdatedAt.Time, UpdatedBy: d.UpdatedBy,
 	}
 	files, err := decodeFiles(d.DefinitionFiles)
-	if err == nil && d.Schedule != "" {
+	if d.Schedule != "" {
 		made.Schedule = &taskports.Schedule{}
-		err = json.Unmarshal([]byte(d.Schedule), made.Schedule)
+		err = errors.Join(err, json.Unmarshal([]byte(d.Schedule), made.Schedule))
 	}
-	if err == nil {
-		err = json.Unmarshal([]byte(d.Budget), &made.Budget)
-	}
-	if err != nil {
-		return made, fmt.Errorf("definition of job %s: %w", d.Name, err)
-	}
+	err = errors.Join(err, json.Unmarshal([]byte(d.Budget), &made.Budget))
 	made.Files = core.Definition{Hash: d.Version, Text: d.DefinitionText, Path: d.DefinitionPath, Files: files}
+	if err != nil {
+		return made, fmt.Errorf("definition of job %s: %w: %w", d.Name, ports.ErrUnreadable, err)
+	}
 	return made, nil
 }

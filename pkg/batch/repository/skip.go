@@ -3,6 +3,7 @@ package repository
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ type skippedItem struct {
 	CreatedAt       instant
 }
 
-func (s *skippedItem) record() (core.SkippedItem, error) {
+func (s *skippedItem) record() core.SkippedItem {
 	record := core.SkippedItem{
 		ID: s.ID, JobExecutionID: s.JobExecutionID, StepExecutionID: s.StepExecutionID, Step: s.Step, Phase: s.Phase,
 		Meta: item.Meta{Path: s.Path, Line: s.Line, Index: s.ElementIndex, Row: s.ElementRow}, Truncated: s.Truncated, SHA256: s.Sha256, Masked: s.Masked,
@@ -51,17 +52,20 @@ func (s *skippedItem) record() (core.SkippedItem, error) {
 	if s.Mark != "" {
 		record.Mark = item.Position(s.Mark)
 	}
-	if s.Item != "" {
+	raw, err := decodeRaw(s.Raw)
+	record.Raw = raw
+	if json.Valid([]byte(s.Item)) {
 		record.Item = json.RawMessage(s.Item)
+	} else if s.Item != "" {
+		err = errors.Join(err, errors.New("its stored item is not JSON"))
 	}
-	var err error
-	if record.Raw, err = decodeRaw(s.Raw); err != nil {
-		return record, fmt.Errorf("skipped item %d: %w", s.ID, err)
+	if err != nil {
+		record.Unreadable = fmt.Errorf("skipped item %d: %w: %w", s.ID, ports.ErrUnreadable, err)
 	}
 	if json.Unmarshal([]byte(s.Fault), &record.Fault) != nil { // none, or a number was masked as a secret
 		record.Fault = fault.Place{}
 	}
-	return record, nil
+	return record
 }
 
 // encodeFault returns "" for none. In a masked text a range would be wrong.
@@ -245,9 +249,7 @@ func (r *skips) skipped(ctx context.Context, from, where string, args ...any) ([
 	}
 	items := make([]core.SkippedItem, len(rows))
 	for i := range rows {
-		if items[i], err = rows[i].record(); err != nil {
-			return nil, err
-		}
+		items[i] = rows[i].record()
 	}
 	return items, nil
 }

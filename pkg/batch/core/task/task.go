@@ -195,6 +195,8 @@ type Task struct {
 	NextRunAt      *time.Time `json:"next_run_at,omitempty"`
 	CreatedAt      time.Time  `json:"created_at"`
 	UpdatedAt      time.Time  `json:"updated_at"`
+	// Unreadable names stored data that are left out, since they cannot be parsed: only in lists and views. LastError has it, too.
+	Unreadable error `json:"-"`
 }
 
 // Decode reads the payload; an absent one changes nothing.

@@ -103,7 +103,7 @@ func (r groupQueries) Unsuccessful(ctx context.Context, id task.GroupID, limit i
 	if err != nil {
 		return nil, fmt.Errorf("group %d: %w", id, err)
 	}
-	return records(rows)
+	return records(rows), nil
 }
 
 func (r groupQueries) OpenGroupsOf(ctx context.Context, instance core.JobInstanceID) (ids []task.GroupID, err error) {

@@ -2,10 +2,13 @@ package tasks
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -84,14 +87,15 @@ func (row *taskRow) record() (*task.Task, error) {
 		Epoch: row.Epoch, Version: row.Version, LastError: row.LastError, Confirming: row.ContinuationState == confirming,
 		CreatedAt: row.CreatedAt.Time, UpdatedAt: row.UpdatedAt.Time, NextRunAt: timeOf(row.NextRunAt),
 	}
-	if err := json.Unmarshal([]byte(row.Spec), &t.Spec); err != nil {
-		return nil, fmt.Errorf("the stored spec of task %d: %w", row.ID, err)
+	err := json.Unmarshal([]byte(row.Spec), &t.Spec)
+	if err != nil {
+		t.Spec, err = task.Spec{}, fmt.Errorf("the stored spec of task %d: %w: %w", row.ID, ports.ErrUnreadable, err)
 	}
 	t.Spec.Type, t.Spec.Priority, t.Spec.Timeout = row.Type, row.Priority, time.Duration(row.TimeoutUs)*time.Microsecond
 	if row.Payload != "" {
 		t.Spec.Payload = json.RawMessage(row.Payload)
 	}
-	return t, nil
+	return t, err
 }
 
 func (row *taskRow) name() string {
@@ -105,16 +109,20 @@ func (row *taskRow) name() string {
 	return fmt.Sprintf("task %d (%q)", row.ID, spec.Key)
 }
 
-func records(rows []taskRow) ([]task.Task, error) {
+// records are for views.
+func records(rows []taskRow) []task.Task {
 	list := make([]task.Task, len(rows))
 	for i := range rows {
 		t, err := rows[i].record()
-		if err != nil {
-			return nil, err
+		if t.Spec.Payload != nil && !json.Valid(t.Spec.Payload) {
+			t.Spec.Payload, err = nil, errors.Join(err, fmt.Errorf("the stored payload of task %d: %w: it is not JSON", t.ID, ports.ErrUnreadable))
+		}
+		if t.Unreadable = err; err != nil {
+			t.LastError = strings.TrimSuffix(err.Error()+"; "+t.LastError, "; ")
 		}
 		list[i] = *t
 	}
-	return list, nil
+	return list
 }
 
 // forDelivery are the columns of a delivery. A repeated delivery has the time of the submission, so

@@ -31,10 +31,7 @@ func (r taskQueries) Task(ctx context.Context, id task.ID) (*task.Task, error) {
 	if err != nil {
 		return nil, named(id, err)
 	}
-	list, err := records(rows)
-	if err != nil {
-		return nil, err
-	}
+	list := records(rows)
 	err = r.await(ctx, list)
 	return &list[0], err
 }
@@ -61,10 +58,7 @@ func (r taskQueries) Tasks(ctx context.Context, f task.Filter) ([]task.Task, err
 	if err != nil {
 		return nil, fmt.Errorf("list tasks: %w", err)
 	}
-	list, err := records(rows)
-	if err != nil {
-		return nil, err
-	}
+	list := records(rows)
 	return list, r.await(ctx, list)
 }
 

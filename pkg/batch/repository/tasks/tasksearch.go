@@ -75,7 +75,7 @@ func (r taskQueries) byID(ctx context.Context, ids []task.ID) ([]task.Task, erro
 		}
 		all = append(all, rows...)
 	}
-	return records(all)
+	return records(all), nil
 }
 
 // newSearch returns nil if no task can be found.

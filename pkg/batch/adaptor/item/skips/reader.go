@@ -87,6 +87,9 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 		}
 	}
 	s := r.page[0]
+	if s.Unreadable != nil {
+		return fmt.Errorf("skips: %w", s.Unreadable)
+	}
 	r.page = r.page[1:]
 	r.at.After, r.at.Read = s.ID, r.at.Read+1
 	record(&s, dst)

@@ -177,7 +177,7 @@ func executionTable(page []operator.Execution, failedSteps bool) string {
 			took = humanize.Seconds(e.Duration)
 		}
 		cells := []string{wording.ID(e.ID), e.JobName, params.text(e.JobName, e.Params.Identifying().All()),
-			wording.StatusAndExit(e.Status, e.ExitCode) + ownerNote(e.Owner), humanize.Count(e.Attempt), humanize.Time(e.StartedAt), took}
+			wording.StatusAndExit(e.Status, e.ExitCode) + wording.OwnerNote(e.Owner), humanize.Count(e.Attempt), humanize.Time(e.StartedAt), took}
 		if failedSteps {
 			cells = append(cells, cmp.Or(e.FailedStep, "-"))
 		}

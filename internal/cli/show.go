@@ -177,11 +177,8 @@ func (c showCommands) writeStep(b *strings.Builder, s operator.StepView, current
 	if s.Error != "" {
 		fmt.Fprintf(b, "\n%s: %s\n", s.Step, humanize.OneLine(s.Error))
 	}
-	for _, text := range s.Warnings {
-		fmt.Fprintf(b, "\n%s: warning: %s\n", s.Step, text)
-	}
-	if s.NewDefinition {
-		fmt.Fprintf(b, "\n%s: took its new definition, as nothing was committed by the old one\n", s.Step)
+	for _, text := range wording.StepNotes(&s) {
+		fmt.Fprintf(b, "\n%s: %s\n", s.Step, text)
 	}
 	if s.Gate != "" && !strings.Contains(s.Error, s.Gate) {
 		fmt.Fprintf(b, "\n%s: expect: %s\n", s.Step, humanize.OneLine(s.Gate))

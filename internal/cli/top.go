@@ -165,10 +165,11 @@ func (c showCommands) progressTable(views []operator.ProgressView) string {
 		{title: "left", right: true}, {title: "partitions", right: true}, {title: "running", right: true}, {title: "state"}, {title: "owner"},
 	}
 	var rows [][]string
-	for _, r := range views {
+	for i := range views {
+		r := &views[i]
 		rows = append(rows, []string{
 			wording.ID(r.Execution), r.JobName, orDash(r.Step), humanize.Count(r.Read), humanize.Count(r.Written), humanize.Count(r.Filtered), humanize.Count(r.Skipped),
-			humanize.Count(int64(r.PerSecond)), percentText(r), timeLeftText(r), partsText(r), humanize.Seconds(r.Duration), stateText(r), c.processText(r),
+			humanize.Count(int64(r.PerSecond)), wording.Percent(r), wording.TimeLeft(r), orDash(wording.Work(r)), humanize.Seconds(r.Duration), string(r.Status) + wording.StateNote(r), c.env.words().DoneBy(r),
 		})
 	}
 	return renderTable(columns, rows)
@@ -180,17 +181,8 @@ func (c showCommands) progressLines(views []operator.ProgressView) string {
 		return at + " nothing is running\n"
 	}
 	var b strings.Builder
-	for _, r := range views {
-		fmt.Fprintf(&b, "%s execution %d, job %s", at, r.Execution, r.JobName)
-		if r.Step != "" {
-			fmt.Fprintf(&b, ", step %s: %s read, %s written, %s filtered, %s skipped, %s rows/s",
-				r.Step, humanize.Count(r.Read), humanize.Count(r.Written), humanize.Count(r.Filtered), humanize.Count(r.Skipped), humanize.Count(int64(r.PerSecond)))
-		}
-		fmt.Fprintf(&b, "; %s done, %s left", percentText(r), timeLeftText(r))
-		if parts := partsText(r); parts != "-" {
-			b.WriteString(", " + parts)
-		}
-		fmt.Fprintf(&b, "; %s, %s\n", stateText(r), c.processText(r))
+	for i := range views {
+		b.WriteString(at + " " + c.env.words().Progress(&views[i]) + "\n")
 	}
 	return b.String()
 }
@@ -200,66 +192,4 @@ func orDash(text string) string {
 		return "-"
 	}
 	return text
-}
-
-func percentText(r operator.ProgressView) string {
-	if r.Percent == nil {
-		return "?"
-	}
-	return fmt.Sprintf("%.0f%%", *r.Percent)
-}
-
-func timeLeftText(r operator.ProgressView) string {
-	if r.Left == nil {
-		return "?"
-	}
-	return humanize.Seconds(*r.Left)
-}
-
-func partsText(r operator.ProgressView) string {
-	switch {
-	case r.Tasks != nil:
-		return wording.Tasks(r.Tasks)
-	case r.Child != 0:
-		return fmt.Sprintf("execution %d: %s", r.Child, r.ChildStatus)
-	case r.Partitions == 0:
-		return "-"
-	}
-	return wording.PartsDone(r.PartitionsDone, r.Partitions)
-}
-
-func stateText(r operator.ProgressView) string {
-	text := string(r.Status)
-	if r.StopRequested {
-		text += " (stop requested)"
-	}
-	return text + ownerNote(r.Owner)
-}
-
-func ownerNote(o *operator.Owner) string {
-	switch {
-	case o == nil:
-		return ""
-	case o.Dead:
-		return " (owner gone)"
-	case o.Lost:
-		return " (lease expired)"
-	}
-	return ""
-}
-
-func (c showCommands) processText(r operator.ProgressView) string {
-	if lacks := c.env.words().NoWorker(r.Waiting); lacks != "" {
-		return lacks
-	}
-	if len(r.Placed) > 0 {
-		return wording.Placed(r.Placed[0])
-	}
-	if r.Owner == nil && r.Status.IsRunning() {
-		return "workers"
-	}
-	if r.Owner == nil {
-		return "no process"
-	}
-	return wording.Process(r.Owner.PID, r.Owner.Host)
 }

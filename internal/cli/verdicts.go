@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
@@ -18,14 +16,9 @@ func decisionTable(list []operator.DecisionView) string {
 
 func auditTable(entries []operator.AuditView) string {
 	var rows [][]string
-	for _, a := range entries {
-		subject := "job"
-		if a.Step != 0 {
-			if subject = a.StepName; subject == "" {
-				subject = fmt.Sprintf("step execution %d", a.Step)
-			}
-		}
-		rows = append(rows, []string{a.At.Format("2006-01-02 15:04:05.000Z"), subject, a.Act, wording.Move(a.From, a.To), a.Actor, humanize.Clip(humanize.OneLine(a.Detail), 80)})
+	for i := range entries {
+		a := &entries[i]
+		rows = append(rows, []string{a.At.Format("2006-01-02 15:04:05.000Z"), wording.About(a), a.Act, wording.Move(a.From, a.To), a.Actor, humanize.Clip(humanize.OneLine(a.Detail), 80)})
 	}
 	return renderTable([]column{{title: "at"}, {title: "about"}, {title: "act"}, {title: "status"}, {title: "by"}, {title: "detail"}}, rows)
 }

@@ -88,7 +88,8 @@ type progressLine struct {
 	Known   bool
 	Left    string
 	Waits   string
-	Owner   string
+	// Note follows the status.
+	Note string
 }
 
 func (v ofExecution) execution() (*page, error) {
@@ -277,23 +278,15 @@ func (v *visit) progressLines(running []operator.ProgressView) []progressLine {
 		if p.PerSecond > 0 {
 			l.Rate = perSecond(p.PerSecond)
 		}
-		if p.Partitions > 0 {
-			l.Parts = wording.PartsDone(p.PartitionsDone, p.Partitions)
-		}
-		if p.Tasks != nil {
-			l.Parts = wording.Tasks(p.Tasks)
-		}
+		l.Parts, l.Note = wording.Work(p), wording.StateNote(p)
 		if p.Percent != nil {
 			l.Percent, l.Known = min(100, max(0, *p.Percent)), true
 		}
 		if p.Left != nil {
-			l.Left = humanize.Seconds(*p.Left)
+			l.Left = wording.TimeLeft(p)
 		}
 		if p.Waiting != nil {
 			l.Waits = v.Commands.Parked(p.Waiting)
-		}
-		if p.Owner != nil {
-			l.Owner = wording.Process(p.Owner.PID, clip(p.Owner.Host, shortText)) + ", " + wording.Lease(p.Owner, v.Now())
 		}
 		list = append(list, l)
 	}

@@ -105,7 +105,7 @@ func (v *visit) stepLine(step *operator.StepView, of core.JobExecutionID) stepLi
 	if step.Worker != nil {
 		l.Owner += ", " + wording.WorkerLease(step.Worker, v.Now())
 	}
-	for _, w := range step.Warnings {
+	for _, w := range wording.StepNotes(step) {
 		l.Warnings = append(l.Warnings, clip(v.masked(w), lineText))
 	}
 	if p := step.Partitions; p != nil {

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -98,10 +97,11 @@ func (v ofExecution) changes() (*page, error) {
 		return nil, err
 	}
 	view := changesView{head: h}
-	for _, a := range shown.Audit {
-		l := changeLine{At: v.moment(a.At), Act: a.Act, Move: wording.Move(a.From, a.To), By: clip(a.Actor, shortText), Why: clip(v.masked(a.Detail), lineText), Of: "execution"}
-		if a.Step != 0 {
-			l.Of = "step " + clip(cmp.Or(a.StepName, strconv.FormatInt(int64(a.Step), 10)), shortText)
+	for i := range shown.Audit {
+		a := &shown.Audit[i]
+		l := changeLine{
+			At: v.moment(a.At), Act: a.Act, Move: wording.Move(a.From, a.To), By: clip(a.Actor, shortText), Why: clip(v.masked(a.Detail), lineText),
+			Of: clip(wording.About(a), shortText),
 		}
 		view.Changes = append(view.Changes, l)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 func (c showCommands) auditCommand() *cobra.Command {
@@ -96,19 +97,23 @@ func (c showCommands) listActs(ctx context.Context, req operator.ActsRequest) er
 		c.env.log.InfoContext(ctx, "the audit has no such acts")
 		return nil
 	}
-	rows := make([][]string, len(page.Acts))
-	for i, a := range page.Acts {
-		on := strings.TrimSpace(a.Job + " " + numberText(int64(a.Execution)))
-		if a.Task != 0 {
-			on = "task " + numberText(a.Task)
-		}
-		rows[i] = []string{humanize.Time(a.At), a.Act, a.Actor, on, humanize.OneLine(a.Detail)}
-	}
-	text := renderTable([]column{{title: "at"}, {title: "act"}, {title: "by"}, {title: "on"}, {title: "detail"}}, rows)
+	text := actTable(page.Acts)
 	if page.Next != 0 {
 		text += fmt.Sprintf("the next page: --before %d\n", page.Next)
 	}
 	return c.env.print(text)
+}
+
+func actTable(list []operator.ActView) string {
+	rows := make([][]string, len(list))
+	for i, a := range list {
+		on := strings.TrimSpace(a.Job + " " + numberText(int64(a.Execution)))
+		if a.Task != 0 {
+			on = "task " + numberText(a.Task)
+		}
+		rows[i] = []string{humanize.Time(a.At), a.Act, wording.Actor(a.Actor), on, humanize.OneLine(wording.ActDetail(a.Detail))}
+	}
+	return renderTable([]column{{title: "at"}, {title: "act"}, {title: "by"}, {title: "on"}, {title: "detail"}}, rows)
 }
 
 func numberText(n int64) string {

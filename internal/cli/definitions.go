@@ -17,6 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
+	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 type definitionsCommands struct{ env *environment }
@@ -339,7 +340,7 @@ func (c definitionsCommands) print(views []operator.DefinitionView) error {
 		if !d.Enabled {
 			state = "disabled"
 		}
-		rows = append(rows, []string{d.Job, shortVersion(d.Version), state, scheduleText(d), humanize.Time(d.Updated), d.By})
+		rows = append(rows, []string{d.Job, shortVersion(d.Version), state, scheduleText(d), humanize.Time(d.Updated), wording.Actor(d.By)})
 	}
 	switch c.env.format {
 	case formatJSON:

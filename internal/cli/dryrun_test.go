@@ -271,7 +271,7 @@ flow:
 `})
 		s.run("migrate")
 		require.Equal(t, cli.ExitFailed, s.run("run", "around.yaml").code)
-		require.Contains(t, s.run("run", "around.yaml", "--dry-run").out, "\nStep one (tasklet): passed, an earlier attempt completed or abandoned it\n\n"+
+		require.Contains(t, s.run("run", "around.yaml", "--dry-run").out, "\nStep one (tasklet): passed, execution 1 completed it\n\n"+
 			"Step two (tasklet): would run panic, since its last attempt did not complete\n\n"+
 			"Step three (tasklet): would run nothing\n if two completes\n")
 	})

@@ -12,7 +12,7 @@ import (
 func (c dryRunCommand) dryRunText(plan *operator.DryRun) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Dry run of job %s", plan.JobName)
-	if words := wording.Parameters(plan.Params.All()); words != "" {
+	if words := wording.Parameters(operator.Given(plan.Params.Parameters)); words != "" {
 		b.WriteString(" (" + humanize.Clip(words, 200) + ")")
 	}
 	b.WriteString(": nothing is written.\n")

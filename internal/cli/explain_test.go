@@ -109,25 +109,26 @@ func TestExplainAFailureSaysWhatIsCommittedAndWhereARestartGoesOn(t *testing.T) 
 		require.Equal(t, cli.ExitFailed, s.run("run", "files.yaml", "--auto-migrate", "true").code)
 		text := s.explained("1")
 		require.Contains(t, text, "Execution 1 of job files FAILED at TIME, after TOOK.\nStep copy failed")
-		still := ""
+		still, cause := "", "see the error of step copy"
 		if _, known := stepOf(t, s.history(), 1, "copy").Context.Get(core.ErrorClassKey); known {
-			still = "If DIR/in.csv:7 is still wrong then, it fails there again: correct it, or let step copy skip such items.\n"
+			still, cause = "Without a correction of DIR/in.csv:7 it fails there again.\n", "correct DIR/in.csv:7, or let step copy skip such items; without that it fails there again"
 			require.Contains(t, text, "Step copy failed at DIR/in.csv:7 with an error of class parse: read: ")
 		}
 		require.Contains(t, text, ": read: skip limit of 1 exceeded; last cause: DIR/in.csv:7: ")
 		require.Contains(t, text, `
 Step first COMPLETED.
-Step copy FAILED: 4 read, 4 written, 1 skipped, committed up to line 6 of DIR/in.csv.
+Step copy FAILED: 4 of 5 read, 4 written, 1 skipped (while reading), committed up to line 6 of DIR/in.csv.
 File DIR/out.csv is not published yet: DIR/out.csv.part.NAME has 36 committed bytes.
 
 Step copy skipped 1 item: 1 in read (parse).
 
 A restart passes first, resumes copy after line 6 of DIR/in.csv and then, if copy completes, runs last.
 `+still+`
- restart it: surfin restart 1 --database-url URL
+ 1. remove the cause: `+cause+`
+ 2. restart it: surfin restart 1 --database-url URL
  abandon it: surfin abandon 1 --database-url URL
  see the skipped items: surfin skips list 1 --database-url URL
- correct the items: surfin skips export 1 --out FILE --database-url URL
+ 3. correct the items: surfin skips export 1 --out FILE --database-url URL
 `)
 		var e struct {
 			Status string
@@ -164,7 +165,7 @@ A restart passes first, resumes copy after line 6 of DIR/in.csv and then, if cop
 		require.Contains(t, s.explained("1"), "It cannot be restarted: execution 2 followed it in the same instance, and is COMPLETED.\n\n explain that one: surfin explain 2 ")
 		require.Contains(t, s.explained("2"), `
 Step first was completed by execution 1.
-Step copy COMPLETED: 4 read, 4 written, 2 skipped in all attempts.
+Step copy COMPLETED: 4 of 6 read, 4 written, 2 skipped (while reading) in all attempts.
 Step last COMPLETED.
 File DIR/out.csv is complete and published.
 
@@ -304,7 +305,8 @@ No step ran.
 
 This program no longer understands the stored job file, so the plan of a restart is not known: it passes the complete steps.
 
- restart it: surfin restart 1 --database-url URL
+ 1. remove the cause: see its error
+ 2. restart it: surfin restart 1 --database-url URL
  abandon it: surfin abandon 1 --database-url URL
 `, s.explained("1"))
 

@@ -101,10 +101,10 @@ func instanceTable(instances []operator.InstanceView) string {
 	var rows [][]string
 	params := newParameterColumn()
 	for _, i := range instances {
-		params.add(i.JobName, i.Params.All())
+		params.add(i.JobName, i.Params.Parameters)
 	}
 	for _, i := range instances {
-		rows = append(rows, []string{fmt.Sprint(i.ID), i.JobName, params.text(i.JobName, i.Params.All()), humanize.Count(i.Attempts),
+		rows = append(rows, []string{fmt.Sprint(i.ID), i.JobName, params.text(i.JobName, i.Params.Parameters), humanize.Count(i.Attempts),
 			wording.ID(i.Execution), wording.StatusAndExit(i.Status, i.ExitCode)})
 	}
 	return renderTable([]column{

@@ -169,14 +169,14 @@ func executionTable(page []operator.Execution, failedSteps bool) string {
 	var rows [][]string
 	params := newParameterColumn()
 	for _, e := range page {
-		params.add(e.JobName, e.Params.Identifying().All())
+		params.add(e.JobName, e.Params.Parameters)
 	}
 	for _, e := range page {
 		took := "-"
 		if !e.StartedAt.IsZero() {
 			took = humanize.Seconds(e.Duration)
 		}
-		cells := []string{wording.ID(e.ID), e.JobName, params.text(e.JobName, e.Params.Identifying().All()),
+		cells := []string{wording.ID(e.ID), e.JobName, params.text(e.JobName, e.Params.Parameters),
 			wording.StatusAndExit(e.Status, e.ExitCode) + wording.OwnerNote(e.Owner), humanize.Count(e.Attempt), humanize.Time(e.StartedAt), took}
 		if failedSteps {
 			cells = append(cells, cmp.Or(e.FailedStep, "-"))

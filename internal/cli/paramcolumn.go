@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
+	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -23,7 +24,8 @@ func newParameterColumn() *parameterColumn {
 	return &parameterColumn{values: map[string]map[string]map[string]int{}, rows: map[string]int{}}
 }
 
-func (c *parameterColumn) add(job string, params []core.Parameter) {
+func (c *parameterColumn) add(job string, of core.Parameters) {
+	params := operator.Given(of.Identifying())
 	c.rows[job]++
 	if c.values[job] == nil {
 		c.values[job] = map[string]map[string]int{}
@@ -40,9 +42,12 @@ func (c *parameterColumn) differs(job string, p core.Parameter) bool {
 	return c.values[job][p.Name][wording.Parameter(p)] < c.rows[job]
 }
 
-func (c *parameterColumn) text(job string, params []core.Parameter) string {
+func (c *parameterColumn) text(job string, of core.Parameters) string {
+	if redrive := wording.RedriveOf(of); redrive != "" {
+		return humanize.Clip(wording.Given(of), 2*maxParameters)
+	}
 	var telling, others []core.Parameter
-	for _, p := range params {
+	for _, p := range operator.Given(of.Identifying()) {
 		if c.differs(job, p) {
 			telling = append(telling, p)
 		} else {

@@ -86,7 +86,7 @@ func partPage(page *operator.PartPage) string {
 	for i := range page.Parts {
 		p := &page.Parts[i]
 		rows = append(rows, []string{
-			p.Step, wording.StatusAndExit(p.Status, p.Exit), humanize.Count(p.Read), humanize.Count(p.Written), humanize.Count(p.Filtered), humanize.Count(p.Skipped),
+			p.Step, wording.StatusAndExit(p.Status, p.Exit), wording.Read(&p.StepView), humanize.Count(p.Written), humanize.Count(p.Filtered), humanize.Count(p.Skipped),
 			humanize.Time(p.Started), humanize.Seconds(p.Duration), wording.Worker(p.Process, p.WorkerName), humanize.Clip(humanize.OneLine(p.Error), 80),
 		})
 	}

@@ -31,9 +31,9 @@ flow:
 	require.Equal(t, cli.ExitFailed, s.run("run", "limit.yaml").code)
 	require.Contains(t, s.run("explain", "2").out, "\nA restart passes one, runs two again from its start and then, if two fails, "+
 		"fails at one, whose start_limit is used up.\n")
-	require.Contains(t, s.run("run", "around.yaml", "--dry-run").out, "\nStep one (tasklet): passed, an earlier attempt completed or abandoned it\n\n"+
+	require.Contains(t, s.run("run", "around.yaml", "--dry-run").out, "\nStep one (tasklet): passed, execution 1 completed it\n\n"+
 		"Step two (tasklet): would run panic, since its last attempt did not complete\n\n"+
-		"Step four (tasklet): passed, an earlier attempt completed or abandoned it\n if two fails, or if three completes\n\n")
+		"Step four (tasklet): passed, execution 1 completed it\n if two fails, or if three completes\n\n")
 }
 
 func TestWhatASummaryAndAPlanOfferIsThere(t *testing.T) {

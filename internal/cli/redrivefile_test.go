@@ -173,7 +173,7 @@ flow:
 		s.must("skips", "export", "1", "--out", s.path("bad.jsonl"))
 		s.write("good.jsonl", strings.NewReplacer(`"raw":"2,x"`, `"raw":"2,22"`, `"raw":"5,y"`, `"raw":"5,55"`).Replace(s.text("bad.jsonl")))
 		r := s.must("skips", "redrive", "1", "--from", s.path("good.jsonl"), "to=redriven")
-		require.Contains(t, r.out, "load COMPLETED 2 2 0 1 ")
+		require.Contains(t, r.out, "load COMPLETED 2 of 3 2 0 1 ")
 		require.Equal(t, "id,v\n2,22\n", s.text("redriven-0.csv"))
 		require.Equal(t, "id,v\n5,55\n", s.text("redriven-2.csv"))
 		require.NoFileExists(t, s.path("redriven-1.csv"))

@@ -6,6 +6,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
@@ -52,7 +53,7 @@ func (c taskCommands) printSettings(all []taskports.Setting) error {
 	for _, s := range all {
 		by, at := "(default)", ""
 		if !s.Default {
-			by = s.UpdatedBy
+			by = wording.Actor(s.UpdatedBy)
 		}
 		if s.UpdatedAt != nil {
 			at = humanize.Time(*s.UpdatedAt)

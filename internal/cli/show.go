@@ -117,8 +117,8 @@ func (c showCommands) executionPage(e *operator.ExecutionView, allPartitions boo
 	var b strings.Builder
 	b.WriteString(headline(e.Execution) + "\n\n")
 	c.writeFacts(&b, e, c.env.now())
-	if e.Params.Len() > 0 {
-		b.WriteString("\n" + parameterTable(e.Params.Parameters))
+	if given := operator.Given(e.Params.Parameters); len(given) > 0 {
+		b.WriteString("\n" + parameterTable(given))
 	}
 	if len(e.Steps) > 0 {
 		b.WriteString("\n" + stepTable(e.Steps, e.ID))
@@ -128,6 +128,9 @@ func (c showCommands) executionPage(e *operator.ExecutionView, allPartitions boo
 	}
 	if len(e.Decisions) > 0 {
 		b.WriteString("\n" + decisionTable(e.Decisions))
+	}
+	if len(e.Acts) > 0 {
+		b.WriteString("\nacts on its instance:\n" + actTable(e.Acts))
 	}
 	if len(e.Audit) > 0 {
 		b.WriteString("\n" + auditTable(e.Audit))
@@ -147,13 +150,11 @@ func (c showCommands) writeFacts(b *strings.Builder, e *operator.ExecutionView, 
 	}
 	line("instance", fmt.Sprint(e.InstanceID))
 	line("file", e.File)
-	if e.RedriveOf != 0 {
-		line("redrive of", "execution "+wording.ID(e.RedriveOf))
-	}
+	line("redrive of", strings.TrimPrefix(wording.RedriveOf(e.Params.Parameters), "redrive of "))
 	if e.Parent != 0 {
 		line("child of", "execution "+wording.ID(e.Parent))
 	}
-	line("redriven by", wording.Redrives(e.Redrives))
+	line("redriven by", wording.Redrives(e))
 	line("created", humanize.Time(e.CreatedAt))
 	line("started", humanize.Time(e.StartedAt))
 	line("ended", humanize.Time(e.EndedAt))
@@ -204,9 +205,9 @@ func (c showCommands) pageHints(e *operator.ExecutionView) []string {
 	return wording.HintLines(c.env.words().NextHints(e.Execution.Actions))
 }
 
-func parameterTable(ps core.Parameters) string {
+func parameterTable(ps []core.Parameter) string {
 	var rows [][]string
-	for _, q := range ps.All() {
+	for _, q := range ps {
 		mark := "yes"
 		if !q.Identifying {
 			mark = "no"

@@ -79,7 +79,7 @@ func stepTable(steps []operator.StepView, current core.JobExecutionID) string {
 		if s.Rounds > 1 {
 			name += fmt.Sprintf(" (%d times)", s.Rounds)
 		}
-		rows = append(rows, []string{name, wording.StatusAndExit(s.Status, s.Exit), humanize.Count(s.Read), humanize.Count(s.Written), humanize.Count(s.Filtered),
+		rows = append(rows, []string{name, wording.StatusAndExit(s.Status, s.Exit), wording.Read(&s), humanize.Count(s.Written), humanize.Count(s.Filtered),
 			humanize.Count(s.Skipped), humanize.Count(s.Commits), humanize.Seconds(s.Duration), perSecond})
 	}
 	return renderTable(columns, rows)

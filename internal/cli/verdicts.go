@@ -18,7 +18,7 @@ func auditTable(entries []operator.AuditView) string {
 	var rows [][]string
 	for i := range entries {
 		a := &entries[i]
-		rows = append(rows, []string{a.At.Format("2006-01-02 15:04:05.000Z"), wording.About(a), a.Act, wording.Move(a.From, a.To), a.Actor, humanize.Clip(humanize.OneLine(a.Detail), 80)})
+		rows = append(rows, []string{a.At.Format("2006-01-02 15:04:05.000Z"), wording.About(a), a.Act, wording.Move(a.From, a.To), wording.Actor(a.Actor), humanize.Clip(humanize.OneLine(wording.ActDetail(a.Detail)), 80)})
 	}
 	return renderTable([]column{{title: "at"}, {title: "about"}, {title: "act"}, {title: "status"}, {title: "by"}, {title: "detail"}}, rows)
 }

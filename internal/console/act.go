@@ -47,6 +47,8 @@ type form struct {
 	values url.Values
 	// refused is the answer of the API to them; nil without one.
 	refused *problem
+	// said is the result of a button that does not act.
+	said string
 }
 
 // problem is a refusal of the API.

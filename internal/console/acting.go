@@ -26,7 +26,7 @@ const (
 // hintOf is an action of the service as a command, and as a page with the form that does it.
 func hintOf(v *visit, a operator.Action) command {
 	h := v.Commands.Hint(a)
-	return command{h.Label, v.masked(h.Text), targetOf(v, a)}
+	return command{0, h.Label, v.masked(h.Text), "", targetOf(v, a)}
 }
 
 func mayAct(v *visit) bool { return v.Operations != nil && v.caller.Role == settings.Operator }
@@ -62,6 +62,8 @@ func pageOf(v *visit, a operator.Action) string {
 	switch kind := a.Kind; {
 	case kind == refusal.ActShow || kind == refusal.ActExplain:
 		return of
+	case kind == refusal.ActCure:
+		return of + "/results"
 	case kind == refusal.ActSkips:
 		return of + "/skips?left=true"
 	case kind == refusal.ActWorkers || kind == refusal.ActWork:

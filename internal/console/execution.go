@@ -108,7 +108,7 @@ func (v ofExecution) execution() (*page, error) {
 		view.Sentences = append(view.Sentences, strings.Split(strings.TrimSpace(v.masked(paragraph)), "\n"))
 	}
 	for _, c := range v.Commands.Explained(explained) {
-		view.Next = append(view.Next, command{c.To, v.masked(c.Command), targetOf(v.visit, c.Action)})
+		view.Next = append(view.Next, command{c.Order, c.To, v.masked(c.Command), v.masked(c.Text), targetOf(v.visit, c.Action)})
 	}
 	view.Steps = v.stepLines(shown, explained)
 	v.flow(&view, all)
@@ -118,6 +118,9 @@ func (v ofExecution) execution() (*page, error) {
 	}
 	view.Timeline, view.Critical = short.drawn, short.critical
 	p := &page{Title: title(&shown.Execution), Heading: headingOf(&shown.Execution), Body: view, Live: follows(&shown.Execution)}
+	if of := view.RedriveOf; of != nil {
+		p.Source = &link{"execution " + id(shown.RedriveOf), of.Href}
+	}
 	if n := len(view.Attempts); n > 0 && !view.Attempts[n-1].Here {
 		newest := view.Attempts[n-1]
 		p.Heading += ": execution " + newest.Text + " followed it, and is " + newest.Status.Word
@@ -168,7 +171,7 @@ func (v ofExecution) head(e *operator.ExecutionView, tab string) (head, error) {
 	if !e.StartedAt.IsZero() {
 		h.Took = humanize.Seconds(e.Duration)
 	}
-	for _, p := range e.Params.All() {
+	for _, p := range operator.Given(e.Params.Parameters) {
 		h.Params = append(h.Params, paramView{clip(p.Name, shortText), clip(v.masked(p.Text()), lineText), p.Identifying})
 	}
 	if o := e.Owner; o != nil {
@@ -181,10 +184,10 @@ func (v ofExecution) head(e *operator.ExecutionView, tab string) (head, error) {
 		h.Parent = &link{"execution " + id(e.Parent), v.executionLink(e.Parent).Href}
 	}
 	if e.RedriveOf != 0 {
-		h.RedriveOf = &link{"execution " + id(e.RedriveOf), v.executionLink(e.RedriveOf).Href}
+		h.RedriveOf = &link{clip(strings.TrimPrefix(wording.RedriveOf(e.Params.Parameters), "redrive of "), lineText), v.executionLink(e.RedriveOf).Href}
 	}
 	for _, r := range e.Redrives {
-		h.Redrives = append(h.Redrives, link{"execution " + id(r.Execution) + " (" + string(r.Status) + ")", v.executionLink(r.Execution).Href})
+		h.Redrives = append(h.Redrives, link{wording.Redrive(r, e.ID), v.executionLink(r.Execution).Href})
 	}
 	h.Tabs = v.tabs(e, tab)
 	const attemptsTime, typicalTime = 10 * time.Second, time.Minute

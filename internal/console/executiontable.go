@@ -80,7 +80,7 @@ func parameterColumns(found []operator.Execution) []string {
 	const most = 4
 	counts := map[string]int{}
 	for i := range found {
-		for _, p := range found[i].Params.Identifying().All() {
+		for _, p := range operator.Given(found[i].Params.Identifying()) {
 			counts[p.Name]++
 		}
 	}
@@ -95,14 +95,14 @@ func (v *visit) executionLine(e *operator.Execution, columns []string) execution
 		Attempt: e.Attempt, Created: v.moment(e.CreatedAt), Started: v.moment(e.StartedAt), Ended: v.moment(e.EndedAt), Values: make([]string, len(columns)),
 	}
 	var others []core.Parameter
-	for _, p := range e.Params.Identifying().All() {
+	for _, p := range operator.Given(e.Params.Identifying()) {
 		if at := slices.Index(columns, p.Name); at >= 0 {
 			l.Values[at] = clip(v.masked(p.Text()), shortText)
 		} else {
 			others = append(others, p)
 		}
 	}
-	l.Params = clip(v.masked(wording.Parameters(others)), lineText)
+	l.Params = clip(v.masked(strings.TrimSpace(wording.Parameters(others)+" "+wording.RedriveOf(e.Params.Parameters))), lineText)
 	text := e.Error
 	if e.FailedStep != "" {
 		l.Step = &link{clip(e.FailedStep, shortText), l.Href + "?element=" + query(e.FailedStep) + "#element"}

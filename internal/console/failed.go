@@ -35,7 +35,11 @@ type link struct{ Text, Href string }
 
 // command is a purpose and a command line, and the page with the form that does it, if there is one.
 type command struct {
+	// Order is the position of a thing to do in turn, from 1; 0 for others.
+	Order    int
 	To, Line string
+	// Text replaces Line if no command does it.
+	Text string
 	target
 }
 

@@ -98,7 +98,7 @@ func parameterNames(of []operator.Execution) []string {
 	const most = 8
 	var names []string
 	for i := range of {
-		for _, p := range of[i].Params.Identifying().All() {
+		for _, p := range operator.Given(of[i].Params.Identifying()) {
 			if len(names) < most && !slices.Contains(names, p.Name) {
 				names = append(names, p.Name)
 			}

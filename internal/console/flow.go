@@ -36,6 +36,8 @@ type elementView struct {
 	Visits     []visitLine
 	// Error is the error of its step, as a whole.
 	Error string
+	// Out are the values that it handed on.
+	Out []paramView
 }
 
 type visitLine struct {
@@ -187,7 +189,7 @@ func (d *drawing) counters(s *operator.StepView) []string {
 	case s.Written > 0:
 		words = append(words, humanize.Count(s.Written)+" written")
 	case s.Read > 0:
-		words = append(words, humanize.Count(s.Read)+" read")
+		words = append(words, wording.Read(s)+" read")
 	}
 	if s.Skipped > 0 {
 		words = append(words, humanize.Count(s.Skipped)+" skipped")
@@ -258,7 +260,7 @@ func (v ofExecution) element(d *drawing, f *operator.ExecutionFlow, name string,
 		view.Components = append(view.Components, string(c.Kind)+" "+c.Name)
 	}
 	if s := d.steps[name]; s != nil {
-		view.Error = whole(v.masked(s.Error))
+		view.Error, view.Out = whole(v.masked(s.Error)), valuesOf(v.visit, s.Out, func(text string) string { return clip(text, lineText) })
 	}
 	for i := range steps {
 		if steps[i].Name == clip(name, shortText) {

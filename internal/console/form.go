@@ -78,12 +78,16 @@ func (c *console) serveAct(w http.ResponseWriter, r *http.Request, a act) {
 	}
 }
 
-// errShowAgain: the form has other choices than its plan.
-var errShowAgain = errors.New("the plan is for other choices")
+var (
+	// errShowAgain: the form has other choices than its plan.
+	errShowAgain = errors.New("the plan is for other choices")
+	// errAnswered: no page follows.
+	errAnswered = errors.New("answered")
+)
 
 // sent does the act of a form. A nil page means that the browser is sent to the page that follows.
 func (f *form) sent() (*page, error) {
-	if err := f.r.ParseForm(); err != nil {
+	if err := f.r.ParseMultipartForm(access.MaxBody); err != nil && !errors.Is(err, http.ErrNotMultipart) { // of at most MaxBody
 		return nil, &operator.RequestError{Field: "form", Reason: "it cannot be read: " + err.Error()}
 	}
 	f.values = f.r.PostForm
@@ -99,6 +103,9 @@ func (f *form) sent() (*page, error) {
 	op, err := f.act.send(f)
 	if errors.Is(err, errShowAgain) {
 		return f.act.show(f)
+	}
+	if errors.Is(err, errAnswered) {
+		return nil, nil //nolint:nilnil // answered
 	}
 	var got answered
 	if err == nil {

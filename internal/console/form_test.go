@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -132,6 +134,28 @@ func (s *scene) submitAs(token, path string, values url.Values, headers ...strin
 	return s.send(r, headers)
 }
 
+// upload submits a form with a file of edits.
+func (s *scene) upload(path string, values url.Values, file string) answer {
+	s.t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	for name, list := range values {
+		for _, v := range list {
+			require.NoError(s.t, form.WriteField(name, v))
+		}
+	}
+	part, err := form.CreateFormFile("file", "edits.jsonl")
+	require.NoError(s.t, err)
+	_, err = part.Write([]byte(file))
+	require.NoError(s.t, err)
+	require.NoError(s.t, form.Close())
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.at+path, &body)
+	require.NoError(s.t, err)
+	r.Header.Set("Authorization", "Bearer "+operatorToken)
+	r.Header.Set("Content-Type", form.FormDataContentType())
+	return s.send(r, nil)
+}
+
 // leadsTo is the execution to which an act leads.
 func (a answer) leadsTo() core.JobExecutionID {
 	a.t.Helper()
@@ -229,10 +253,28 @@ func TestSkippedRowsAreCorrectedAndRedrivenByTheirForm(t *testing.T) {
 
 		replaced := s.submit(at, with(values, "text."+x, "x", "text."+y, "y", "find", "x", "replace", "3", "do", "replace")).is(http.StatusOK).clean()
 		require.Regexp(t, `3</textarea>`, replaced.text)
+		require.Regexp(t, `<form class="act"[^>]*><button [^>]*value="check"`, page.text, "Enter presses the first button")
+
+		sent := with(values, "text."+x, "3", "text."+y, "typed", "do", "export")
+		exported := s.submit(at, sent).is(http.StatusOK)
+		require.Contains(t, exported.header.Get("Content-Disposition"), "attachment")
+		require.Contains(t, exported.text, `"raw":"3"`)
+		require.Contains(t, exported.text, `"raw":"typed"`)
+		edits := strings.Split(strings.TrimSpace(exported.text), "\n")[0] + "\n"
+		s.upload(at, with(values, "text."+x, "x", "text."+y, "typed", "do", "import"), edits+`{"id":99999,"raw":"5"}`).is(http.StatusOK).clean().
+			says("3</textarea>", "typed</textarea>", "1 item of edits.jsonl filled in and chosen. 1 other item of the file: not on this page.", `name="use.`+x+`" value="true" aria-label="use item `+x+`" checked`)
+		s.upload(at, with(values, "text."+x, "x", "text."+y, "typed", "do", "import"), edits+"{}\nnone\n").is(http.StatusUnprocessableEntity).clean().
+			says("edits.jsonl:2: ", "edits.jsonl:3: not a line of an export", "x</textarea>", "typed</textarea>")
+		s.upload(at, with(values, "do", "import"), `{"id":`+x+`,"item":{"id":3}}`).is(http.StatusUnprocessableEntity).clean().says("item " + x + ": the form takes its raw text")
+		s.submit(at, with(values, "do", "import")).is(http.StatusUnprocessableEntity).clean().says("choose an export to import")
+
 		values.Del("use." + y)
-		second := s.submit(at, with(values, "text."+x, "3", "do", "")).leadsTo()
+		second := s.submit(at, with(values, "text."+x, "3", "text."+y, "y", "do", "")).leadsTo()
 		require.Equal(t, core.StatusCompleted, s.end(second))
 		s.get("/executions/"+id(first)+"/skips").says("execution "+id(second), ">not yet<")
+		redrive := s.get("/executions/"+id(second)).is(http.StatusOK).clean().says(`, a redrive of <a href="/executions/`+id(first)+`">`, "step load of execution "+id(first)+" (number 1)")
+		require.NotContains(t, redrive.text, "run.redrive")
+		s.get("/executions/"+id(first)+"/audit").is(http.StatusOK).clean().says("Acts on this instance", "anna (token)", `<a href="/executions/`+id(second)+`">`)
 		s.submit(at, values).is(http.StatusSeeOther)
 		values.Set("key", "another")
 		s.submit(at, with(values, "text."+y, "edited", "all", "")).is(http.StatusUnprocessableEntity).clean().says("it was edited", "edited</textarea>")

@@ -98,7 +98,7 @@ func (v ofJob) next(view *jobView, newest *operator.Execution) {
 	of := v.executionLink(newest.ID)
 	view.Newest, view.Effect = &link{headingOf(newest), of.Href}, effectOf(v.visit, newest.Actions)
 	for i, h := range v.Commands.NextHints(newest.Actions) {
-		view.Next = append(view.Next, command{h.Label, v.masked(h.Text), targetOf(v.visit, newest.Actions[i])})
+		view.Next = append(view.Next, command{0, h.Label, v.masked(h.Text), "", targetOf(v.visit, newest.Actions[i])})
 	}
 }
 

@@ -124,7 +124,7 @@ func (v ofList) needLine(n *operator.Need, now time.Time) needLine {
 		l.Job = &link{clip(n.Job, shortText), v.jobLink(n.Job)}
 	}
 	if n.Params != nil {
-		l.Params = clip(v.masked(wording.Parameters(n.Params.Identifying().All())), lineText)
+		l.Params = clip(v.masked(wording.Given(n.Params.Parameters)), lineText)
 	}
 	if len(n.Actions) > 0 {
 		do := hintOf(v.visit, n.Actions[0])

@@ -3,7 +3,9 @@ package console
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"mime/multipart"
 	"net/http"
 	"slices"
 	"strconv"
@@ -21,6 +23,9 @@ const (
 	replaceField = "replace"
 	doReplace    = "replace"
 	allField     = "all"
+	doImport     = "import"
+	doExport     = "export"
+	fileField    = "file"
 )
 
 // redriveView has the skipped items that are left, to correct, check and redrive.
@@ -31,8 +36,12 @@ type redriveView struct {
 	// Next is the address of further items.
 	Next          string
 	Find, Replace string
-	// Checked is the result of the check.
+	// Checked is the result of the check, or of an import.
 	Checked string
+	// Sent: the fields are as sent, and replace those that the browser kept.
+	Sent bool
+	// Download has all items that are left, as they are stored.
+	Download string
 }
 
 // editLine is a skipped item with its text to edit.
@@ -78,7 +87,8 @@ func (f ofRedrive) redrive() (*page, error) {
 			return nil, err
 		}
 	}
-	view := redriveView{actView: about, Find: f.values.Get(findField), Replace: f.values.Get(replaceField)}
+	view := redriveView{actView: about, Find: f.values.Get(findField), Replace: f.values.Get(replaceField), Checked: f.said, Sent: f.r.Method == http.MethodPost}
+	view.Download = view.Execution.Href + "/skips.jsonl"
 	for i := range found.Items {
 		view.Items = append(view.Items, f.editLine(&found.Items[i]))
 	}
@@ -217,6 +227,12 @@ func (f ofRedrive) sendRedrive() (operation, error) {
 	if err != nil {
 		return operation{}, err
 	}
+	switch f.values.Get(doField) {
+	case doImport:
+		return operation{}, f.importEdits(items)
+	case doExport:
+		return operation{}, f.exportEdits(items)
+	}
 	if f.values.Get(allField) != yesValue {
 		if body["items"], err = f.chosen(items); err != nil {
 			return operation{}, err
@@ -283,4 +299,123 @@ func (f ofRedrive) check(view *redriveView, items []operator.SkipView) error {
 	}
 	view.Checked = fmt.Sprintf("%d of %s would be processed.", right, humanize.Plural(len(plan.Items), "item"))
 	return nil
+}
+
+// importEdits fills in the items of the page from an export, as skips redrive takes it, and chooses those it has.
+func (f ofRedrive) importEdits(items []operator.SkipView) error {
+	edits, name, err := f.uploaded()
+	if err != nil {
+		return err
+	}
+	var wrong []problemError
+	texts := map[string]string{}
+	for i := range items {
+		s := &items[i]
+		edit, has := edits[s.ID]
+		if !has {
+			continue
+		}
+		number := strconv.FormatInt(s.ID, 10)
+		text, err := f.importedText(s, edit)
+		if err != nil {
+			wrong = append(wrong, problemError{name + ": item " + number + ": " + err.Error(), "body." + fileField})
+		}
+		texts[number] = text
+	}
+	if wrong != nil {
+		return fileProblem(wrong)
+	}
+	for i := range items {
+		number := strconv.FormatInt(items[i].ID, 10)
+		f.values.Del(useField + number)
+		if text, has := texts[number]; has {
+			f.values.Set(useField+number, yesValue)
+			f.values.Set(textField+number, text)
+		}
+	}
+	f.said = fmt.Sprintf("%s of %s filled in and chosen.", humanize.Plural(len(texts), "item"), name)
+	if more := len(edits) - len(texts); more > 0 {
+		f.said += fmt.Sprintf(" %s of the file: not on this page.", humanize.Plural(more, "other item"))
+	}
+	return errShowAgain
+}
+
+// importedText is the text of an item in the form: edited or as stored.
+func (f ofRedrive) importedText(s *operator.SkipView, edit operator.Edit) (string, error) {
+	stored, isItem := storedText(s)
+	edited, ofItem := storedText(&operator.SkipView{Raw: edit.Raw, Item: edit.Item})
+	switch {
+	case edited == "" && edit.Raw == nil || edited == stored:
+		return stored, nil
+	case ofItem && !isItem:
+		return "", errors.New("the form takes its raw text, not an item")
+	case isItem && !ofItem:
+		return "", errors.New("the form takes the item, not a raw text")
+	case !f.isReturned(stored) || !f.isReturned(edited):
+		return "", errors.New("a browser cannot return this text unchanged: redrive the file with the command")
+	}
+	return edited, nil
+}
+
+// uploaded are the edits of the chosen file.
+func (f ofRedrive) uploaded() (map[int64]operator.Edit, string, error) {
+	var file multipart.File
+	var header *multipart.FileHeader
+	err := http.ErrMissingFile
+	if f.r.MultipartForm != nil {
+		file, header, err = f.r.FormFile(fileField)
+	}
+	if err != nil {
+		return nil, "", fileProblem([]problemError{{"choose an export to import", "body." + fileField}})
+	}
+	defer func() { _ = file.Close() }() //nolint:errcheck // it was only read
+	name := clip(header.Filename, shortText)
+	edits, err := operator.ReadExport(name, file)
+	if err == nil {
+		return edits, name, nil
+	}
+	const most = 20
+	list := []error{err}
+	if joined, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // ReadExport joins them
+		list = joined.Unwrap()
+	}
+	var wrong []problemError
+	for _, e := range list[:min(len(list), most)] {
+		wrong = append(wrong, problemError{e.Error(), "body." + fileField})
+	}
+	if more := len(list) - most; more > 0 {
+		wrong = append(wrong, problemError{fmt.Sprintf("and %d more lines", more), "body." + fileField})
+	}
+	return nil, name, fileProblem(wrong)
+}
+
+func fileProblem(wrong []problemError) error {
+	return &problem{Status: http.StatusUnprocessableEntity, Detail: "the file was not imported, and nothing here has changed", Errors: wrong}
+}
+
+// exportEdits sends the chosen items as they are typed, as skips redrive takes them.
+func (f ofRedrive) exportEdits(items []operator.SkipView) error {
+	items = slices.Clone(items)
+	edited, err := f.chosen(items)
+	if err != nil {
+		return err
+	}
+	var lines []operator.SkipView
+	for _, one := range edited {
+		at := slices.IndexFunc(items, func(s operator.SkipView) bool { return s.ID == one["id"] })
+		s := items[at]
+		s.LeftIn = 0
+		if raw, is := one["raw"].(string); is {
+			s.Raw = &raw
+		}
+		if item, is := one["item"].(json.RawMessage); is {
+			s.Item = item
+		}
+		lines = append(lines, s)
+	}
+	file := attach(f.visit, fmt.Sprintf("execution-%d-edits.jsonl", f.executionID()), "application/x-ndjson")
+	if _, err := file.end(operator.WriteExport(jsonLines(file), lines)); err != nil {
+		return err
+	}
+	return errAnswered
 }

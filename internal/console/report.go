@@ -126,7 +126,7 @@ func (v download) reportFile() (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := v.attachment("execution-"+id(v.executionID())+".html", "text/html; charset=utf-8")
+	file := attach(v.visit, "execution-"+id(v.executionID())+".html", "text/html; charset=utf-8")
 	file.text(string(text))
 	return file.end(nil)
 }

@@ -86,7 +86,7 @@ func (f *form) about() (*operator.ExecutionView, actView, error) {
 		return nil, actView{}, err
 	}
 	view := actView{Execution: f.executionLink(e.ID), Job: link{clip(e.JobName, shortText), f.jobLink(e.JobName)}, Status: status(e.Status)}
-	for _, p := range e.Params.All() {
+	for _, p := range operator.Given(e.Params.Parameters) {
 		view.Params = append(view.Params, paramView{clip(p.Name, shortText), clip(f.masked(p.Text()), lineText), p.Identifying})
 	}
 	return e, view, nil

@@ -153,7 +153,7 @@ func (v ofJob) definitionLine(d *operator.DefinitionView) definitionLine {
 	const digits = 12
 	l := definitionLine{
 		Job: link{clip(d.Job, shortText), v.jobLink(d.Job)}, Times: v.timesLink(d.Job), Enabled: d.Enabled, Version: d.Version[:min(digits, len(d.Version))], File: clip(d.File, lineText),
-		Updated: v.moment(d.Updated), By: clip(d.By, shortText), HasTimes: d.Schedule != nil, Error: clip(v.masked(d.Error), lineText),
+		Updated: v.moment(d.Updated), By: clip(wording.Actor(d.By), shortText), HasTimes: d.Schedule != nil, Error: clip(v.masked(d.Error), lineText),
 	}
 	var words []string
 	if n := d.Budget.MaxAttempts; n > 0 {

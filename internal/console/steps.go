@@ -1,6 +1,9 @@
 package console
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -77,7 +80,7 @@ func (v ofExecution) stepLines(shown *operator.ExecutionView, explained *operato
 
 func (v *visit) stepLine(step *operator.StepView, of core.JobExecutionID) stepLine {
 	l := stepLine{
-		Name: clip(step.Step, shortText), Kind: step.Kind, Status: status(step.Status), Exit: exitOf(step.Status, step.Exit), Read: humanize.Count(step.Read),
+		Name: clip(step.Step, shortText), Kind: step.Kind, Status: status(step.Status), Exit: exitOf(step.Status, step.Exit), Read: wording.Read(step),
 		Written: humanize.Count(step.Written), Filtered: some(step.Filtered), Skipped: some(step.Skipped), Started: v.moment(step.Started), Ended: v.moment(step.Ended),
 		Gate: clip(step.Gate, lineText), Error: clip(v.masked(step.Error), lineText), Balance: balanceOf(step),
 		Out: clip(v.masked(wording.Out(step.Out)), lineText),
@@ -127,6 +130,14 @@ func (v ofExecution) addOwn(l *stepLine, of *operator.StepView) {
 		child := v.executionLink(of.Child)
 		l.Child, l.ChildIs = &link{"execution " + child.Text, child.Href}, status(of.ChildStatus)
 	}
+}
+
+// valuesOf are the results of a step, each as cut makes it.
+func valuesOf(v *visit, out map[string]any, cut func(text string) string) (list []paramView) {
+	for _, name := range slices.Sorted(maps.Keys(out)) {
+		list = append(list, paramView{Name: clip(name, shortText), Value: cut(v.masked(fmt.Sprint(out[name])))})
+	}
+	return list
 }
 
 func perSecond(rows float64) string { return humanize.Count(int64(rows)) + "/s" }

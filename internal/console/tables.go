@@ -10,6 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
@@ -200,7 +201,7 @@ func (v ofList) audit() (*page, error) {
 }
 
 func (v ofList) actLine(a *operator.ActView) actLine {
-	l := actLine{At: v.moment(a.At), Act: a.Act, Actor: clip(a.Actor, shortText), Detail: clip(v.masked(a.Detail), lineText)}
+	l := actLine{At: v.moment(a.At), Act: a.Act, Actor: clip(wording.Actor(a.Actor), shortText), Detail: clip(v.masked(wording.ActDetail(a.Detail)), lineText)}
 	if a.Job != "" {
 		l.Job = &link{clip(a.Job, shortText), v.jobLink(a.Job)}
 	}
@@ -231,7 +232,7 @@ func (v ofList) settings() (*page, error) {
 	}
 	var view settingsView
 	for _, s := range list {
-		l := settingLine{Name: s.Name, Acts: actingOn(v.visit, "change", "/settings/"+url.PathEscape(s.Name)), Value: clip(s.Value, lineText), Unit: s.Unit, Effect: s.Effect, By: clip(s.UpdatedBy, shortText), Default: s.Default}
+		l := settingLine{Name: s.Name, Acts: actingOn(v.visit, "change", "/settings/"+url.PathEscape(s.Name)), Value: clip(s.Value, lineText), Unit: s.Unit, Effect: s.Effect, By: clip(wording.Actor(s.UpdatedBy), shortText), Default: s.Default}
 		if s.UpdatedAt != nil {
 			l.Updated = v.moment(*s.UpdatedAt)
 		}

@@ -1,9 +1,6 @@
 package console
 
 import (
-	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -66,9 +63,7 @@ func (v ofExecution) results() (*page, error) {
 		for _, w := range s.Warnings {
 			l.Warnings = append(l.Warnings, whole(v.masked(w)))
 		}
-		for _, name := range slices.Sorted(maps.Keys(s.Out)) {
-			l.Out = append(l.Out, paramView{Name: name, Value: whole(v.masked(fmt.Sprint(s.Out[name])))})
-		}
+		l.Out = valuesOf(v.visit, s.Out, whole)
 		view.Steps = append(view.Steps, l)
 	}
 	if len(silent) > 0 {
@@ -83,12 +78,16 @@ func hasResults(s *operator.StepView) bool {
 
 type changesView struct {
 	head
+	// Acts are those on all executions of the instance.
+	Acts    []changeLine
 	Changes []changeLine
 }
 
 type changeLine struct {
 	At                     moment
 	Of, Act, Move, By, Why string
+	// On is the execution of an act.
+	On link
 }
 
 func (v ofExecution) changes() (*page, error) {
@@ -97,10 +96,15 @@ func (v ofExecution) changes() (*page, error) {
 		return nil, err
 	}
 	view := changesView{head: h}
+	for _, a := range shown.Acts {
+		l := changeLine{At: v.moment(a.At), Act: a.Act, By: clip(wording.Actor(a.Actor), shortText), Why: clip(v.masked(wording.ActDetail(a.Detail)), lineText)}
+		l.On = v.executionLink(a.Execution)
+		view.Acts = append(view.Acts, l)
+	}
 	for i := range shown.Audit {
 		a := &shown.Audit[i]
 		l := changeLine{
-			At: v.moment(a.At), Act: a.Act, Move: wording.Move(a.From, a.To), By: clip(a.Actor, shortText), Why: clip(v.masked(a.Detail), lineText),
+			At: v.moment(a.At), Act: a.Act, Move: wording.Move(a.From, a.To), By: clip(wording.Actor(a.Actor), shortText), Why: clip(v.masked(wording.ActDetail(a.Detail)), lineText),
 			Of: clip(wording.About(a), shortText),
 		}
 		view.Changes = append(view.Changes, l)

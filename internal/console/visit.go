@@ -41,6 +41,8 @@ type page struct {
 	Title string
 	// Heading answers the question of the page.
 	Heading string
+	// Source is the execution that this one redrives; nil for another page.
+	Source *link
 	// Status of the answer: 0 means 200.
 	Status int
 	Body   any

@@ -344,13 +344,18 @@ func (s *acts) Acts(ctx context.Context, req ActsRequest) (ActPage, error) {
 		list = list[:limit]
 		page.Next = list[limit-1].ID
 	}
-	for _, a := range list {
-		if by := "for " + a.Actor; a.Verb == ports.VerbRun || a.Verb == ports.VerbRestart || a.Verb == ports.VerbRedrive {
-			a.Detail = strings.TrimPrefix(strings.TrimPrefix(a.Detail, by), ": ") // the list already shows the actor
-		}
-		page.Acts = append(page.Acts, ActView{a.ID, a.At.UTC(), a.Verb, a.Actor, a.JobName, a.Execution, a.Task, a.Detail})
+	for i := range list {
+		page.Acts = append(page.Acts, actView(&list[i]))
 	}
 	return page, err
+}
+
+func actView(a *ports.Act) ActView {
+	detail := a.Detail
+	if a.Verb == ports.VerbRun || a.Verb == ports.VerbRestart || a.Verb == ports.VerbRedrive {
+		detail = strings.TrimPrefix(strings.TrimPrefix(detail, "for "+a.Actor), ": ") // the list already shows the actor
+	}
+	return ActView{a.ID, a.At.UTC(), a.Verb, a.Actor, a.JobName, a.Execution, a.Task, detail}
 }
 
 const defaultActs = 50

@@ -8,6 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/operator/position"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -45,6 +46,15 @@ func (p *findings) cause() *Cause {
 		}
 	}
 	return c
+}
+
+// lasting is the item that fails again as long as the input is the same, or "".
+func (c *Cause) lasting() string {
+	switch exception.Class(c.Class) {
+	case exception.ClassParse, exception.ClassValidate, exception.ClassInvalidItem:
+		return c.Item
+	}
+	return ""
 }
 
 func (p *findings) decidingStep() *core.StepExecution {

@@ -44,9 +44,13 @@ func (p *findings) explainRestart(ctx context.Context, e *Explanation) error {
 			return err
 		}
 	}
-	p.offerSkips(e)
+	if !slices.ContainsFunc(e.Actions, isSkips) {
+		p.offerSkips(e)
+	}
 	return nil
 }
+
+func isSkips(a Action) bool { return a.Kind == refusal.ActSkips }
 
 func (p *findings) offerWatch(e *Explanation) {
 	if p.exec.Status.IsOver() {
@@ -120,11 +124,30 @@ func (p *findings) offerRestart(ctx context.Context, e *Explanation) error {
 	if p.change != "" && p.carried == nil {
 		e.Actions = append(e.Actions, compareActions(p.exec.ID, p.exec.Definition, p.now, p.exec.Definition.Path)...)
 	}
+	if p.skipsFirst() {
+		p.offerSkips(e)
+	}
+	if c := e.Cause; c != nil && e.Status == core.StatusFailed && (c.Kind == CauseStep || c.Kind == CauseError || c.Kind == CauseGate) {
+		add(Action{Kind: refusal.ActCure, Execution: p.exec.ID, Step: c.Step, Name: c.lasting()})
+	}
 	add(p.judge.restartAction(&p.exec, false))
 	if !p.exec.Status.IsRunning() {
 		add(Action{Kind: refusal.ActAbandon, Execution: p.exec.ID})
 	}
 	return nil
+}
+
+// skipsFirst reports whether all steps with items to correct have completed: others may have to (rule C12b).
+func (p *findings) skipsFirst() bool {
+	left := false
+	for _, c := range p.skips {
+		left = left || c.Left > 0
+		step, _, _ := strings.Cut(c.Step, ":")
+		if c.Left > 0 && !slices.ContainsFunc(p.own, func(s core.StepExecution) bool { return s.Name == step && s.Status == core.StatusCompleted }) {
+			return false
+		}
+	}
+	return left && p.exec.RedriveOf == 0
 }
 
 func (p *findings) explainExcluded(ctx context.Context, e *Explanation, current *model.Job) error {

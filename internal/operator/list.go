@@ -18,6 +18,7 @@ type history struct {
 	records historyRecords
 	recent  ports.JobHistory // may be nil
 	steps   stepReader
+	acts    ports.Acts // may be nil
 }
 
 type historyRecords interface {

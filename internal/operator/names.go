@@ -2,6 +2,7 @@ package operator
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,6 +61,21 @@ func redrivenStep(params core.Parameters) string {
 		return rest[:end]
 	}
 	return ""
+}
+
+// Given are the parameters without the mark of a redrive, which no caller gives.
+func Given(params core.Parameters) []core.Parameter {
+	return slices.DeleteFunc(params.All(), func(p core.Parameter) bool { return p.Name == redriveName })
+}
+
+// RedriveOf names the execution and the step of a redrive, and its number; 0 means that it is not a redrive.
+func RedriveOf(params core.Parameters) (of, step string, n int64) {
+	mark, ok := params.Get(redriveName)
+	if !ok {
+		return "", "", 0
+	}
+	of, _, _ = strings.Cut(fmt.Sprint(mark.Value), ".")
+	return of, redrivenStep(params), redriveNumber(params)
 }
 
 func withRedrive(params core.Parameters, of core.JobExecutionID, step string, n int64) (core.Parameters, error) {

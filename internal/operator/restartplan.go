@@ -52,6 +52,9 @@ type PlanEntry struct {
 	Step      string    `json:"step,omitempty"`
 	Action    PlanAct   `json:"action"`
 	Certainty Certainty `json:"certainty"`
+	// PassedBy is the execution that completed or abandoned a step that is passed.
+	PassedBy  core.JobExecutionID `json:"passed_by,omitempty"`
+	Abandoned bool                `json:"abandoned,omitempty"`
 	// Text is the condition, or the element with an outcome that has to be
 	// known first.
 	Text string `json:"text,omitempty"`
@@ -119,6 +122,9 @@ func restartPlan(ctx context.Context, records journal.Repository, exec *core.Job
 
 func planEntry(e planner.Entry) PlanEntry {
 	entry := PlanEntry{Element: e.Element, Step: e.Step, Action: e.Act, Certainty: e.Certainty, Text: e.Text, If: e.If, MayRepeat: e.MayRepeat, OnWorkers: e.OnWorkers}
+	if e.Act == PlanPass && e.Before != nil {
+		entry.PassedBy, entry.Abandoned = e.Before.JobExecutionID, e.Before.Status == core.StatusAbandoned
+	}
 	for _, edge := range e.Via {
 		entry.Via = append(entry.Via, PlanEdge(edge))
 	}

@@ -111,7 +111,7 @@ func (s *schema) NoteSignIn(ctx context.Context, in bool, client, address string
 	if s.audit == nil {
 		return fmt.Errorf("%s: %w", verb, core.ErrNotFound)
 	}
-	return s.audit.NoteAct(ctx, verb, "API client "+client, "from "+address)
+	return s.audit.NoteAct(ctx, verb, ports.ClientActor+client, "from "+address)
 }
 
 // sweep: rule C18.

@@ -78,7 +78,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		compiler: jobfile.Deps{Provider: c.Provider, FileMode: c.FileMode, Tasks: c.Tasks, Distributed: c.Distributed, Secrets: c.Secrets},
 	}
 	judge.carries = jobs.carries
-	history := &history{judge: judge, view: view, work: work, records: r, steps: r, recent: c.JobHistory}
+	history := &history{judge: judge, view: view, work: work, records: r, steps: r, recent: c.JobHistory, acts: c.Acts}
 	changes := &comparison{records: r, checkpoints: c.Checkpoints, registry: c.Registry}
 	admission := &admission{schema: tables, judge: judge, records: r}
 	chooser := &chooser{schema: tables, judge: judge, jobs: jobs, records: r}

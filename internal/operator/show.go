@@ -1,8 +1,10 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -46,6 +48,9 @@ func (s *history) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 		if view.Audit, err = s.audit(ctx, exec.ID, steps.names); err != nil {
 			return nil, err
 		}
+		if view.Acts, err = s.actsOn(ctx, exec.InstanceID); err != nil {
+			return nil, err
+		}
 	}
 	return view, nil
 }
@@ -84,24 +89,23 @@ func (s *history) show(ctx context.Context, judged *ports.JudgedExecution, steps
 		}
 		view.Steps = append(view.Steps, of)
 	}
-	if !steps.skips {
+	if !exec.Status.IsOver() || exec.Attempt < 2 && !steps.skips {
 		return &view, nil
 	}
 	return &view, s.addRedrives(ctx, &view)
 }
 
-// addRedrives adds the executions that redrive skipped items of one that is over.
+// addRedrives adds the executions that redrive skipped items of an execution, or of earlier ones of its instance.
 func (s *history) addRedrives(ctx context.Context, view *ExecutionView) error {
-	if !view.Status.IsOver() {
-		return nil
-	}
 	redrives, err := s.records.Redrives(ctx, view.ID, maxRedrives)
 	if err != nil {
 		return err
 	}
 	for _, e := range redrives {
-		view.RedrivenBy = append(view.RedrivenBy, e.ID)
-		view.Redrives = append(view.Redrives, Redrive{e.ID, e.Status})
+		if e.RedriveOf == view.ID {
+			view.RedrivenBy = append(view.RedrivenBy, e.ID)
+		}
+		view.Redrives = append(view.Redrives, Redrive{e.ID, e.RedriveOf, e.Status})
 	}
 	return nil
 }
@@ -139,6 +143,20 @@ func (s *history) audit(ctx context.Context, id core.JobExecutionID, names map[c
 		}
 	}
 	return views, nil
+}
+
+// actsOn are the acts on an instance and its redrives, oldest first.
+func (s *history) actsOn(ctx context.Context, id core.JobInstanceID) (views []ActView, err error) {
+	if s.acts == nil {
+		return nil, nil
+	}
+	const most = 200
+	list, _, err := s.acts.Acts(ctx, ports.ActFilter{Instance: id, Limit: most})
+	slices.SortFunc(list, func(a, b ports.Act) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	for i := range list {
+		views = append(views, actView(&list[i]))
+	}
+	return views, err
 }
 
 func actorView(actor string) string {

@@ -244,19 +244,19 @@ func (s *skips) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer) 
 	}
 	filter.Limit, filter.Window = exportPage, 0
 	buffered := bufio.NewWriter(w)
-	encoder := json.NewEncoder(buffered)
-	encoder.SetEscapeHTML(false) // people read the items
 	for {
 		page, err := s.records.SkippedItems(ctx, filter)
 		if err != nil {
 			return n, fmt.Errorf("list the skipped items of execution %d: %w", req.Execution, err)
 		}
+		views := make([]SkipView, len(page))
 		for i := range page {
-			if err := encoder.Encode(skipView(&page[i])); err != nil {
-				return n, fmt.Errorf("write skipped item %d: %w", page[i].ID, err)
-			}
-			n++
+			views[i] = skipView(&page[i])
 		}
+		if err := WriteExport(buffered, views); err != nil {
+			return n, err
+		}
+		n += len(page)
 		if len(page) < filter.Limit {
 			break
 		}
@@ -266,6 +266,18 @@ func (s *skips) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer) 
 		return n, fmt.Errorf("write the skipped items: %w", err)
 	}
 	return n, nil
+}
+
+// WriteExport writes items as lines of an export.
+func WriteExport(w io.Writer, items []SkipView) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false) // people read the items
+	for i := range items {
+		if err := encoder.Encode(items[i]); err != nil {
+			return fmt.Errorf("write skipped item %d: %w", items[i].ID, err)
+		}
+	}
+	return nil
 }
 
 // ErrEmptyExport is the error for an export without an item.

@@ -28,15 +28,17 @@ type (
 		Decisions  []DecisionView        `json:"decisions,omitempty"`
 		// Audit is set if requested.
 		Audit []AuditView `json:"audit,omitempty"`
+		// Acts are the acts on executions of its instance and on their redrives, oldest first; with Audit.
+		Acts []ActView `json:"acts,omitempty"`
 		// Definition is as it was at the start, the job file first; set if
 		// requested.
 		Definition []core.DefinitionFile `json:"definition,omitempty"`
 	}
 
-	// Redrive is an execution that redrives another's skipped items.
+	// Redrive is an execution that redrives skipped items of another, Of.
 	Redrive struct {
-		Execution core.JobExecutionID
-		Status    core.Status
+		Execution, Of core.JobExecutionID
+		Status        core.Status
 	}
 
 	// StepView is a step execution of this attempt.

@@ -41,6 +41,9 @@ func Verbs() []string {
 	}
 }
 
+// ClientActor begins the actor of a client of the API.
+const ClientActor = "API client "
+
 // Act is a recorded act with its time.
 type Act struct {
 	// ID orders acts of one moment, and names a page.
@@ -65,6 +68,9 @@ type ActFilter struct {
 	// Actor selects by name: "ada" finds "ada", and "ada (root@host)".
 	Actor   string
 	JobName string
+	// Instance selects acts on executions of an instance, and on the redrives of these, the newest execution
+	// first; other fields but Limit do not count then.
+	Instance core.JobInstanceID
 	// Before selects acts before the one with this ID: the next page.
 	Before int64
 	// Limit is the maximum number of acts; 0 means 50.

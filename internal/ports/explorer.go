@@ -119,14 +119,14 @@ type BulkExplorer interface {
 	// SkipCounts counts the skipped items of a job execution, by step, phase and
 	// class, in this order: the first 10,000 of them.
 	SkipCounts(ctx context.Context, id core.JobExecutionID) ([]SkipCount, error)
-	// Redrives returns the newest redrives of an execution, newest first.
+	// Redrives returns the newest redrives of an execution and of earlier ones of its instance, newest first.
 	Redrives(ctx context.Context, of core.JobExecutionID, limit int) ([]Redrive, error)
 }
 
 // Redrive is an execution that redrives skipped items of another one.
 type Redrive struct {
-	ID     core.JobExecutionID
-	Status core.Status
+	ID, RedriveOf core.JobExecutionID
+	Status        core.Status
 }
 
 // PartTotal has the counters of the parts of a step, as in core.StepExecution.

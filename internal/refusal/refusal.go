@@ -146,6 +146,7 @@ const (
 	ActSchedules ActionKind = "schedules" // list the times of schedules
 	ActWorkers   ActionKind = "workers"   // list the workers, and the types of tasks that wait for one
 	ActEvents    ActionKind = "events"    // list the dead events of the topic Name
+	ActCure      ActionKind = "cure"      // remove the cause of a failure of Step; without it a restart fails at the item Name again
 	// ActIncrementer: give the job in File an incrementer.
 	ActIncrementer ActionKind = "incrementer"
 )
@@ -159,7 +160,7 @@ type Action struct {
 	Job    string      `json:"job,omitempty"`
 	// File is empty if the history has it.
 	File string `json:"file,omitempty"`
-	// Name is a file of the definition, empty if the only one; or a topic.
+	// Name is a file of the definition, empty if the only one; or a topic, or an item.
 	Name   string            `json:"name,omitempty"`
 	Params map[string]string `json:"params,omitempty"`
 	// Paths are parameters with absolute paths.

@@ -83,10 +83,24 @@ func (c Commands) NextHints(actions []operator.Action) []Hint {
 	return list
 }
 
+func cure(a operator.Action) string {
+	switch {
+	case a.Name != "":
+		return "correct " + a.Name + ", or let step " + a.Step + " skip such items; without that it fails there again"
+	case a.Step != "":
+		return "see the error of step " + a.Step
+	}
+	return "see its error"
+}
+
 // CommandLine is a command and its purpose.
 type CommandLine struct {
+	// Order is the position of a thing to do in turn, from 1; 0 for others.
+	Order   int    `json:"order,omitempty"`
 	To      string `json:"to"`
-	Command string `json:"command"`
+	Command string `json:"command,omitempty"`
+	// Text replaces Command if no command does it.
+	Text string `json:"text,omitempty"`
 	// Action is empty if the command only shows more.
 	Action operator.Action `json:"-"`
 }
@@ -105,12 +119,39 @@ func (c Commands) Explained(e *operator.Explanation) []CommandLine {
 		if t.line == "" {
 			t.line = c.Line(t.words...)
 		}
-		lines = append(lines, CommandLine{t.explained, t.line, a})
+		l := CommandLine{To: t.explained, Command: t.line, Action: a}
+		if a.Kind == refusal.ActCure {
+			l.Command, l.Text = "", t.line
+		}
+		lines = append(lines, l)
 	}
+	inTurn(lines, e.RedriveOf)
 	if slices.ContainsFunc(e.Steps, func(s operator.StepView) bool { return s.Partitions != nil && omitsPartitions(s.Partitions) }) {
 		lines = append(lines, CommandLine{To: "all partitions", Command: c.Line("show", ID(e.Execution), "--partitions")})
 	}
 	return lines
+}
+
+// inTurn numbers the steps to a complete execution, if there is more than the restart.
+func inTurn(lines []CommandLine, of core.JobExecutionID) {
+	n := 0
+	restarts := false
+	numbered := func(a operator.Action) bool {
+		restart := a.Kind == refusal.ActRestart || a.Kind == refusal.ActRedrive && of != 0
+		restarts = restarts || restart
+		return restart || a.Kind == refusal.ActCure || a.Kind == refusal.ActExport || a.Kind == refusal.ActRedrive
+	}
+	for i := range lines {
+		if numbered(lines[i].Action) {
+			n++
+			lines[i].Order = n
+		}
+	}
+	if n < 2 || !restarts {
+		for i := range lines {
+			lines[i].Order = 0
+		}
+	}
 }
 
 func omitsPartitions(ps *operator.PartitionsView) bool {
@@ -159,6 +200,8 @@ func (c Commands) action(a operator.Action) actionText {
 			label: "give the items", explained: "correct the items", words: []string{"skips", "export", id, "--out", "FILE"},
 			note: ", give their item, and add --from FILE",
 		}
+	case refusal.ActCure:
+		return actionText{label: "remove the cause", explained: "remove the cause", line: cure(a)}
 	case refusal.ActCompare:
 		return actionText{label: "compare", explained: "see what changed", line: c.Compare(a)}
 	case refusal.ActHelp:

@@ -30,7 +30,7 @@ func DryHeadline(s *operator.DryStep) string {
 	case s.Action == operator.PlanSkip:
 		text += ": not run, its condition does not hold"
 	case s.Action == operator.PlanPass:
-		return text + ": passed, an earlier attempt completed or abandoned it"
+		return text + ": " + passed(s.PlanEntry)
 	case s.Action == operator.PlanLimit:
 		return text + ": refused, its start_limit is used up"
 	case s.Kind == "tasks" && s.Action == operator.PlanResume:
@@ -57,6 +57,16 @@ func DryHeadline(s *operator.DryStep) string {
 	default:
 	}
 	return text
+}
+
+func passed(e operator.PlanEntry) string {
+	switch {
+	case e.PassedBy == 0:
+		return "passed"
+	case e.Abandoned:
+		return "passed, execution " + ID(e.PassedBy) + " abandoned it"
+	}
+	return "passed, execution " + ID(e.PassedBy) + " completed it"
 }
 
 // DryNotes returns the notes below the headline of a step's dry run, in two parts: before its items, and after them.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -56,13 +57,22 @@ func Tasks(t *operator.StepTasks) string {
 	return humanize.Plural(all, "task") + ": " + humanize.Join(words)
 }
 
-// Redrives lists the redrives of an execution, the newest first.
-func Redrives(redrives []operator.Redrive) string {
+// Redrives lists the redrives of an execution and of earlier attempts, the newest first.
+func Redrives(e *operator.ExecutionView) string {
 	var words []string
-	for _, e := range slices.Backward(redrives) {
-		words = append(words, fmt.Sprintf("execution %d (%s)", e.Execution, e.Status))
+	for _, r := range slices.Backward(e.Redrives) {
+		words = append(words, Redrive(r, e.ID))
 	}
 	return humanize.Join(words)
+}
+
+// Redrive is a redrive on the page of an execution: of its items, or of an earlier attempt.
+func Redrive(r operator.Redrive, on core.JobExecutionID) string {
+	text := fmt.Sprintf("execution %d (%s)", r.Execution, r.Status)
+	if r.Of != on {
+		text += fmt.Sprintf(", for items of execution %d", r.Of)
+	}
+	return text
 }
 
 // Out formats the values that a step hands on.
@@ -94,6 +104,46 @@ func Move(from, to core.Status) string {
 		return string(to)
 	}
 	return string(from) + " -> " + string(to)
+}
+
+// RedriveOf is "redrive of step load of execution 1 (number 1)"; empty for parameters of another execution.
+func RedriveOf(ps core.Parameters) string {
+	of, step, n := operator.RedriveOf(ps)
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("redrive of step %s of execution %s (number %d)", step, of, n)
+}
+
+// Given formats the identifying parameters, and the source of a redrive.
+func Given(ps core.Parameters) string {
+	text := Parameters(operator.Given(ps.Identifying()))
+	if redrive := RedriveOf(ps); redrive != "" {
+		text = strings.TrimSpace(text + " " + redrive)
+	}
+	return text
+}
+
+// Actor is the actor of an act, as pages and tables show it: a client of the API by its name.
+func Actor(stored string) string {
+	if name, is := strings.CutPrefix(stored, ports.ClientActor); is {
+		return name + " (token)"
+	}
+	return stored
+}
+
+// ActDetail is the detail of an act, with its actor as Actor has it.
+func ActDetail(stored string) string {
+	const by = "for "
+	client, is := strings.CutPrefix(stored, by)
+	if !is || !strings.HasPrefix(client, ports.ClientActor) {
+		return stored
+	}
+	client, reason, more := strings.Cut(client, ": ")
+	if more {
+		reason = ": " + reason
+	}
+	return by + Actor(client) + reason
 }
 
 // Parameters formats parameters as words of a command line.

@@ -29,15 +29,23 @@ func Page(paragraphs []string, commands []CommandLine) string {
 	b.WriteString(strings.Join(paragraphs, "\n"))
 	width := 0
 	for _, c := range commands {
-		width = max(width, len(c.To))
+		width = max(width, len(c.purpose()))
 	}
 	if len(commands) > 0 {
 		b.WriteString("\n")
 	}
 	for _, c := range commands {
-		fmt.Fprintf(&b, "  %-*s  %s\n", width+1, c.To+":", c.Command)
+		fmt.Fprintf(&b, "  %-*s  %s\n", width+1, c.purpose()+":", c.Command+c.Text)
 	}
 	return b.String()
+}
+
+// purpose is "2. restart it" for the second thing to do.
+func (c CommandLine) purpose() string {
+	if c.Order == 0 {
+		return c.To
+	}
+	return fmt.Sprintf("%d. %s", c.Order, c.To)
 }
 
 func placedSentences(e *operator.Explanation) []string {
@@ -50,7 +58,7 @@ func placedSentences(e *operator.Explanation) []string {
 
 func statusSentences(e *operator.Explanation) []string {
 	what := fmt.Sprintf("Execution %d of job %s", e.Execution, e.JobName)
-	if words := Parameters(e.Params.Identifying().All()); words != "" {
+	if words := Given(e.Params.Parameters); words != "" {
 		what += " (" + humanize.Clip(words, 200) + ")"
 	}
 	if e.Attempt > 1 {
@@ -240,13 +248,27 @@ func stepSentence(s operator.StepView, current core.JobExecutionID) string {
 	return text
 }
 
+// Read is how many items a step has read, of how many: the rest was skipped while reading.
+func Read(s *operator.StepView) string {
+	if s.ReadSkipped == 0 {
+		return humanize.Count(s.Read)
+	}
+	return humanize.Count(s.Read) + " of " + humanize.Count(s.Read+s.ReadSkipped)
+}
+
 func countersText(s operator.StepView) string {
-	text := humanize.Count(s.Read) + " read, " + humanize.Count(s.Written) + " written"
+	text := Read(&s) + " read, " + humanize.Count(s.Written) + " written"
 	if s.Filtered > 0 {
 		text += ", " + humanize.Count(s.Filtered) + " filtered"
 	}
 	if s.Skipped > 0 {
 		text += ", " + humanize.Count(s.Skipped) + " skipped"
+	}
+	switch {
+	case s.ReadSkipped > 0 && s.ReadSkipped == s.Skipped:
+		text += " (while reading)"
+	case s.ReadSkipped > 0:
+		text += " (" + humanize.Count(s.ReadSkipped) + " while reading)"
 	}
 	if s.Resumed {
 		text += " in all attempts"

@@ -100,6 +100,9 @@ func TestDryRunsSayWhatEachStepWouldDo(t *testing.T) {
 			if kind == "chunk" {
 				s.Reader, s.Processors = &operator.DryEnd{Component: "csv", Target: "in.csv"}, []string{"filter"}
 			}
+			if act == operator.PlanPass && kind != "decision" {
+				s.PassedBy, s.Abandoned = 7, kind == "tasks"
+			}
 			texts = append(texts, [2]string{string(act) + " " + kind, wording.DryHeadline(s)})
 		}
 	}

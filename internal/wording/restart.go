@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/refusal"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 func restartText(e *operator.Explanation) []string {
@@ -34,15 +33,17 @@ func restartText(e *operator.Explanation) []string {
 		return append(text, "This program no longer understands the stored job file, so the plan of a restart is not known: it passes the complete steps.")
 	}
 	text = append(text, takes+" "+planSentence(e.Restart)+".")
-	return append(append(text, sameItem(e.Cause)...), fileText(e)...)
+	return append(append(text, sameItem(e)...), fileText(e)...)
 }
 
 // sameItem warns of an error that depends on nothing but the input.
-func sameItem(c *operator.Cause) []string {
-	if c == nil || c.Item == "" || c.Class != string(exception.ClassParse) {
-		return nil
+func sameItem(e *operator.Explanation) []string {
+	for _, a := range e.Actions {
+		if a.Kind == refusal.ActCure && a.Name != "" {
+			return []string{"Without a correction of " + a.Name + " it fails there again."}
+		}
 	}
-	return []string{"If " + c.Item + " is still wrong then, it fails there again: correct it, or let step " + c.Step + " skip such items."}
+	return nil
 }
 
 func fileText(e *operator.Explanation) []string {

@@ -98,6 +98,8 @@
     const at = "form " + location.pathname;
     const fields = () => [...form.elements].filter(f => f.name && f.name !== "do" && !/^(hidden|password|submit|file)$/.test(f.type));
     const value = f => (f.type === "checkbox" ? f.checked : f.value);
+    const keep = () => sessionStorage.setItem(at, JSON.stringify(Object.fromEntries(fields().map(f => [f.name, value(f)]))));
+    if ("sent" in form.dataset) keep();
     const kept = JSON.parse(sessionStorage.getItem(at) || "{}");
     let filled = false;
     if (!document.querySelector("#refused [role=alert]")) for (const f of fields()) {
@@ -118,8 +120,8 @@
       form.prepend(note);
       form.dispatchEvent(new Event("change", {bubbles: true}));
     }
-    form.addEventListener("input", () => sessionStorage.setItem(at, JSON.stringify(Object.fromEntries(fields().map(f => [f.name, value(f)])))));
-    form.addEventListener("submit", () => sessionStorage.setItem("sent", location.pathname));
+    form.addEventListener("input", keep);
+    form.addEventListener("submit", e => { if (e.submitter?.value !== "export") sessionStorage.setItem("sent", location.pathname); });
   }
 
   // Live: one stream a tab, none while it is hidden. An event asks for the page as a fragment, at most

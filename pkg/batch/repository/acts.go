@@ -35,10 +35,16 @@ func (r *acts) Acts(ctx context.Context, f ports.ActFilter) (list []ports.Act, n
 	if f.Limit <= 0 {
 		f.Limit = actPage
 	}
+	if f.Instance != 0 {
+		list, err = r.scanActs(ctx, jobActs+` AND job_execution_id IN (SELECT id FROM {job_execution} WHERE instance_id = ?
+			UNION ALL SELECT d.id FROM {job_execution} d JOIN {job_execution} o ON o.id = d.redrive_of WHERE o.instance_id = ?)
+			ORDER BY job_execution_id DESC, id DESC LIMIT ?) AS a`, f.Instance, f.Instance, f.Limit)
+		return list, 0, err
+	}
 	c := &conditions{}
 	c.add(true, "1 = 1")
 	c.add(f.Verb != "", "verb = ?", f.Verb)
-	c.add(f.Actor != "", `(actor = ? OR actor = ? OR actor LIKE ? ESCAPE '!')`, f.Actor, "API client "+f.Actor, likeText(f.Actor)+" (%")
+	c.add(f.Actor != "", `(actor = ? OR actor = ? OR actor LIKE ? ESCAPE '!')`, f.Actor, ports.ClientActor+f.Actor, likeText(f.Actor)+" (%")
 	c.add(f.JobName != "", "job_name = ?", f.JobName)
 	read := max(actsAtOnce, f.Limit)
 	if len(c.args) == 0 {
@@ -48,22 +54,10 @@ func (r *acts) Acts(ctx context.Context, f ports.ActFilter) (list []ports.Act, n
 	if err != nil {
 		return nil, 0, fmt.Errorf("list acts: %w", err)
 	}
-	var rows []struct {
-		ID                           int64
-		At                           instant
-		Verb, Actor, Detail, JobName string
-		Execution                    core.JobExecutionID
-		Task                         int64
-	}
-	err = r.store.scan(ctx, &rows, "SELECT * FROM ("+acts+") AS acts WHERE "+c.text()+" ORDER BY at DESC, id DESC LIMIT ?", slices.Concat(args, c.args, []any{f.Limit})...)
-	if err != nil {
-		return nil, 0, fmt.Errorf("list acts: %w", err)
-	}
-	list = make([]ports.Act, len(rows))
-	for i, row := range rows {
-		list[i] = ports.Act{ID: row.ID, At: row.At.Time, Verb: row.Verb, Actor: row.Actor, JobName: row.JobName, Execution: row.Execution, Task: row.Task, Detail: row.Detail}
-	}
+	list, err = r.scanActs(ctx, "SELECT * FROM ("+acts+") AS acts WHERE "+c.text()+" ORDER BY at DESC, id DESC LIMIT ?", slices.Concat(args, c.args, []any{f.Limit})...)
 	switch {
+	case err != nil:
+		return nil, 0, err
 	case len(list) == f.Limit:
 		return list, list[f.Limit-1].ID, nil
 	case read == f.Limit:
@@ -77,6 +71,24 @@ func (r *acts) Acts(ctx context.Context, f ports.ActFilter) (list []ports.Act, n
 		next = last[0]
 	}
 	return list, next, nil
+}
+
+func (r *acts) scanActs(ctx context.Context, query string, args ...any) ([]ports.Act, error) {
+	var rows []struct {
+		ID                           int64
+		At                           instant
+		Verb, Actor, Detail, JobName string
+		Execution                    core.JobExecutionID
+		Task                         int64
+	}
+	if err := r.store.scan(ctx, &rows, query, args...); err != nil {
+		return nil, fmt.Errorf("list acts: %w", err)
+	}
+	list := make([]ports.Act, len(rows))
+	for i, row := range rows {
+		list[i] = ports.Act{ID: row.ID, At: row.At.Time, Verb: row.Verb, Actor: row.Actor, JobName: row.JobName, Execution: row.Execution, Task: row.Task, Detail: row.Detail}
+	}
+	return list, nil
 }
 
 // newestActs is the text of the newest acts before the key of the filter, at most that many.

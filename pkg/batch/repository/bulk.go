@@ -246,7 +246,8 @@ func (r *bulk) StepWork(ctx context.Context, ids ...core.JobExecutionID) (ports.
 
 // Redrives implements ports.BulkExplorer.
 func (r *bulk) Redrives(ctx context.Context, of core.JobExecutionID, limit int) (found []ports.Redrive, err error) {
-	err = r.store.scan(ctx, &found, "SELECT id, status FROM {job_execution} WHERE redrive_of = ? ORDER BY id DESC LIMIT ?", of, limit)
+	err = r.store.scan(ctx, &found, `SELECT id, redrive_of, status FROM {job_execution} WHERE redrive_of IN
+		(SELECT id FROM {job_execution} WHERE instance_id = (SELECT instance_id FROM {job_execution} WHERE id = ?) AND id <= ?) ORDER BY id DESC LIMIT ?`, of, of, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list the redrives of job execution %d: %w", of, err)
 	}

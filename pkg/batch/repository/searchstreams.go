@@ -236,7 +236,7 @@ func variants(text string) []string {
 func (b *searchStreams) actor() stream {
 	by := b.search.Actor
 	match := &conditions{}
-	match.add(true, `(person = ? OR person = ? OR person LIKE ? ESCAPE '!')`, by, "API client "+by, likeText(by)+" (%")
+	match.add(true, `(person = ? OR person = ? OR person LIKE ? ESCAPE '!')`, by, ports.ClientActor+by, likeText(by)+" (%")
 	return &rowStream{table: "{audit}", id: "job_execution_id", sub: "id", where: &conditions{texts: []string{"verb <> ''"}}, match: match}
 }
 

@@ -404,7 +404,7 @@ func (f ofRedrive) exportEdits(items []operator.SkipView) error {
 	for _, one := range edited {
 		at := slices.IndexFunc(items, func(s operator.SkipView) bool { return s.ID == one["id"] })
 		s := items[at]
-		s.LeftIn = 0
+		s.LeftIn, s.Fields, s.MoreFields, s.NoFields = 0, nil, false, ""
 		if raw, is := one["raw"].(string); is {
 			s.Raw = &raw
 		}

@@ -232,7 +232,7 @@ func TestAnExportThatIsBrokenIsRefusedWithItsLines(t *testing.T) {
 	}
 	s.write("x.jsonl", `{"id":1,"item":{"id":"three","The Code":"30"}}`)
 	r := s.must("skips", "redrive", "1", "--from", file)
-	require.Contains(t, r.out, "load COMPLETED 0 0 0 1 ", "an item that does not fit its type is skipped again")
+	require.Contains(t, r.out, "load COMPLETED 0 of 1 0 0 1 ", "an item that does not fit its type is skipped again")
 	require.Contains(t, s.must("skips", "list", "1", "--left").out, "\n 1 load process ")
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -22,6 +23,9 @@ func (b *tab) fill(name, text string) {
 func (b *tab) button(text string) int64 {
 	b.t.Helper()
 	b.await(fmt.Sprintf(`[...document.querySelectorAll("form.act button")].some(e => e.innerText.trim() === %q)`, text))
+	if evaluate[bool](b, `document.querySelector("form.act").hasAttribute("hx-post")`) {
+		b.rests(700 * time.Millisecond) // it checks half a second after the last key, and its buttons move
+	}
 	return b.clicks(fmt.Sprintf(`[...document.querySelectorAll("form.act button")].find(e => e.innerText.trim() === %q)`, text))
 }
 

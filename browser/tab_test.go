@@ -300,9 +300,11 @@ func (b *tab) tabTo(href string) {
 }
 
 // settle waits until no request is open, and then for the next frame.
-func (b *tab) settle() {
+func (b *tab) settle() { b.rests(150 * time.Millisecond) } // a palette asks when nothing was typed for a moment
+
+// rests waits until there was no request for a while, and then for the next frame.
+func (b *tab) rests(quiet time.Duration) {
 	b.t.Helper()
-	const quiet = 150 * time.Millisecond // a palette asks when nothing was typed for a moment
 	b.mu.Lock()
 	b.last = time.Now()
 	b.mu.Unlock()

@@ -109,6 +109,7 @@ func (s *bulks) PlanBulk(ctx context.Context, req BulkRequest, after core.JobExe
 	}
 	plan := &BulkPlan{Act: req.Act, Selected: len(selected), Items: []BulkItem{}}
 	begin := time.Now()
+	ctx = withParsed(ctx)
 	for _, e := range selected {
 		if e.ID <= after {
 			continue

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/model"
@@ -50,8 +51,7 @@ func (p *findings) cause() *Cause {
 
 // lasting is the item that fails again as long as the input is the same, or "".
 func (c *Cause) lasting() string {
-	switch exception.Class(c.Class) {
-	case exception.ClassParse, exception.ClassValidate, exception.ClassInvalidItem:
+	if slices.Contains([]exception.Class{exception.ClassParse, exception.ClassValidate, exception.ClassInvalidItem}, exception.Class(c.Class)) {
 		return c.Item
 	}
 	return ""

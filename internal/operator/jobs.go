@@ -55,7 +55,7 @@ func (s *jobs) find(ctx context.Context, from jobSource) (definition, error) {
 	case from.checked != nil:
 		return definition{file: from.checked, path: from.checked.Path()}, nil
 	case !from.from.IsZero():
-		return s.read(from.from)
+		return s.read(ctx, from.from)
 	case from.name != "":
 		return s.named(ctx, from.name)
 	}
@@ -86,7 +86,7 @@ func (s *jobs) byName(ctx context.Context, name string, here bool) (definition, 
 		return d, err
 	}
 	if from, ok := s.seen.Load(name); ok && here {
-		return s.read(from.(jobfile.Source)) //nolint:forcetypeassert // only compile stores
+		return s.read(ctx, from.(jobfile.Source)) //nolint:forcetypeassert // only compile stores
 	}
 	page, err := s.records.Executions(ctx, ports.ExecutionFilter{JobName: name, Limit: 1})
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *jobs) byName(ctx context.Context, name string, here bool) (definition, 
 		return definition{}, &Refusal{Reason: refusal.NoSuchJob,
 			Err: fmt.Errorf("job %s: %w: no execution of it has the path of its file", name, ports.ErrNoSuchJob)}
 	}
-	return s.read(jobfile.Path(page[0].Definition.Path))
+	return s.read(ctx, jobfile.Path(page[0].Definition.Path))
 }
 
 func (s *jobs) registered(ctx context.Context, name string) (d definition, ok bool, err error) {
@@ -117,9 +117,24 @@ func (s *jobs) registered(ctx context.Context, name string) (d definition, ok bo
 	return definition{file: file, path: file.Path()}, true, nil
 }
 
-func (s *jobs) read(from jobfile.Source) (definition, error) {
-	file, err := catalog.Load(s.registry, from)
-	return definition{file: file, path: from.String()}, err
+type parsedKey struct{}
+
+// withParsed lets what follows parse each job file once, as a dry run for many executions should.
+func withParsed(ctx context.Context) context.Context {
+	return context.WithValue(ctx, parsedKey{}, map[string]*jobfile.File{})
+}
+
+func (s *jobs) read(ctx context.Context, from jobfile.Source) (definition, error) {
+	d := definition{path: from.String()}
+	parsed, _ := ctx.Value(parsedKey{}).(map[string]*jobfile.File) //nolint:errcheck // absent is nil
+	if d.file = parsed[d.path]; d.file != nil {
+		return d, nil
+	}
+	var err error
+	if d.file, err = catalog.Load(s.registry, from); err == nil && parsed != nil {
+		parsed[d.path] = d.file
+	}
+	return d, err
 }
 
 func (s *jobs) ofExecution(ctx context.Context, from jobSource, e *core.JobExecution, hooks Hooks) (definition, error) {
@@ -142,7 +157,7 @@ func (s *jobs) ofExecution(ctx context.Context, from jobSource, e *core.JobExecu
 		}
 		return d, err
 	}
-	d, err := s.read(jobfile.Path(e.Definition.Path))
+	d, err := s.read(ctx, jobfile.Path(e.Definition.Path))
 	if errors.Is(err, fs.ErrNotExist) { // it was started from the registered file, on a machine without the file
 		if there, ok, failure := s.registered(ctx, e.JobName); ok && there.path == e.Definition.Path || failure != nil {
 			return there, failure

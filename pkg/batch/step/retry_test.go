@@ -77,7 +77,7 @@ func TestWhatNoRetryMendsIsFinal(t *testing.T) {
 		"other":    {step.TaskletConfig{}, func() error { return errors.New("broken") }, 1, core.StatusFailed, "broken"},
 		"panic":    {step.TaskletConfig{}, func() error { panic(again) }, 1, core.StatusFailed, "not yet"},
 		"stop":     {step.TaskletConfig{}, func() error { return core.ErrStopped }, 1, core.StatusStopped, "stopped on request"},
-		"timeout":  {step.TaskletConfig{Timeout: 30 * time.Millisecond}, func() error { return again }, 1, core.StatusFailed, "exceeded its timeout"},
+		"timeout":  {step.TaskletConfig{Timeout: time.Second}, func() error { return again }, 1, core.StatusFailed, "exceeded its timeout"},
 		"no group": {step.TaskletConfig{Attr: tx.Attr{Propagation: tx.NotSupported}}, func() error { return again }, 3, core.StatusFailed, "failed 3 times"},
 	} {
 		c.config.Retry = model.Retry{Limit: 2}

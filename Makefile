@@ -106,7 +106,7 @@ fuzz: ## run every fuzz target for FUZZ (10m); `make test` runs their seeds, and
 		$(GO) test -vet=off -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ) $(FLAGS) $$dir || exit 1; done
 
 # The tests of the browser are a module of its own.
-BROWSER = $(WITH_POSTGRES) $(GO) -C browser test -vet=off -count=1 -timeout 10m -parallel $(PARALLEL)
+BROWSER = $(WITH_POSTGRES) $(GO) -C browser test -vet=off -count=1 -timeout 20m -parallel $(PARALLEL)
 
 console: ## test the console in Chromium, with real jobs, workers and kills on both databases; pictures of its pages are in bin/console
 	tools/ensure chromium postgresql

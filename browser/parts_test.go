@@ -1,9 +1,12 @@
 package browser
 
 import (
+	"database/sql"
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -43,7 +46,7 @@ func TestTheLanesOfPartsFollowAKilledAndAFrozenWorker(t *testing.T) {
 		parts.await(says("COMPLETED 20", "STARTED 8"))
 		parts.keep("running.png")
 		killed.kill()
-		frozen.signal(syscall.SIGSTOP)
+		s.freezes(frozen)
 		workers.await(`document.querySelector("h1").innerText.includes("No worker is alive")`)
 		workers.lookAt("none", twoViews())
 		third := s.worker()
@@ -71,4 +74,30 @@ func TestTheLanesOfPartsFollowAKilledAndAFrozenWorker(t *testing.T) {
 func spans(worker *process, state string) string {
 	return fmt.Sprintf(`[...document.querySelectorAll("main tbody tr")].filter(r => r.innerText.includes("/%d/") && r.innerText.includes(%q)).length`,
 		worker.Process.Pid, state)
+}
+
+// freezes stops a process that does not hold the writer of SQLite: with it frozen nobody could write.
+func (s *scene) freezes(p *process) {
+	s.t.Helper()
+	for {
+		p.signal(syscall.SIGSTOP)
+		if isPostgres(s.url) || s.isWritable() {
+			return
+		}
+		p.signal(syscall.SIGCONT)
+		time.Sleep(poll)
+	}
+}
+
+func (s *scene) isWritable() bool {
+	s.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(s.url, "sqlite:")+"?_pragma=busy_timeout(500)&_txlock=immediate")
+	require.NoError(s.t, err)
+	defer func() { require.NoError(s.t, db.Close()) }()
+	tx, err := db.BeginTx(s.t.Context(), nil)
+	if err != nil {
+		return false
+	}
+	require.NoError(s.t, tx.Rollback())
+	return true
 }

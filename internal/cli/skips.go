@@ -175,7 +175,9 @@ func (c skipsCommands) showSkip(ctx context.Context, id int64) error {
 	item, err := (*operator.SkipView)(nil), core.ErrNotFound
 	if !c.env.isAbsent(c.env.settings.Repository.Database) {
 		err = c.env.withSession(ctx, c.env.observer(), func(s *Session) (err error) {
-			item, err = s.Service.SplitSkip(ctx, id)
+			if item, err = s.Service.SplitSkip(ctx, id); err == nil && item.Raw != nil && c.env.settings.Secrets.Values(*item.Raw) != *item.Raw {
+				item.HideFields()
+			}
 			return err
 		})
 	}

@@ -159,25 +159,31 @@ func (b *between) SkippedItems(ctx context.Context, filter ports.SkipFilter) ([]
 	return found, err
 }
 
-// A redrive must say so if another one takes its items while it is planned.
-func TestARedriveThatIsOvertakenSaysSo(t *testing.T) {
-	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
-		s, ctx := newScene(t, url), t.Context()
-		s.e.Exec("create table loaded (id int)")
-		s.write("load.yaml", `job: load
+// skipsInTwoSteps runs a job that skips two lines in each of its steps a and b.
+func (s *scene) skipsInTwoSteps() (*core.JobExecution, []SkipView) {
+	s.t.Helper()
+	s.e.Exec("create table loaded (id int)")
+	s.write("load.yaml", `job: load
 flow:
 - step: a
   chunk: {size: 2, skip: {limit: 5}, reader: {csv: {path: in.csv, item: {id: int}}}, writer: {table: loaded}}
 - step: b
   chunk: {size: 2, skip: {limit: 5}, reader: {csv: {path: in.csv, item: {id: int}}}, writer: {table: loaded}}
 `)
-		s.write("in.csv", numberedLines(4, 2, 3))
-		e := s.run("load.yaml", nil)
-		page, err := s.s.Skips(ctx, SkipsRequest{Execution: e.ID})
-		require.NoError(t, err)
-		skips := page.Items
-		require.Len(t, skips, 4)
+	s.write("in.csv", numberedLines(4, 2, 3))
+	e := s.run("load.yaml", nil)
+	page, err := s.s.Skips(context.Background(), SkipsRequest{Execution: e.ID})
+	require.NoError(s.t, err)
+	require.Len(s.t, page.Items, 4)
+	return e, page.Items
+}
+
+// A redrive must say so if another one takes its items while it is planned.
+func TestARedriveThatIsOvertakenSaysSo(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s, ctx := newScene(t, url), t.Context()
+		e, skips := s.skipsInTwoSteps()
 		request := func(epoch int64, text string, ids ...int) RedriveRequest {
 			req := RedriveRequest{Execution: e.ID, Epoch: epoch, File: filepath.Join(s.dir, "load.yaml"), Edited: map[int64]Edit{}}
 			for _, i := range ids {
@@ -221,21 +227,10 @@ func TestRedrivesOfTwoStepsAtOnceAreBothDone(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		s, ctx := newScene(t, url), t.Context()
-		s.e.Exec("create table loaded (id int)")
-		s.write("load.yaml", `job: load
-flow:
-- step: a
-  chunk: {size: 2, skip: {limit: 5}, reader: {csv: {path: in.csv, item: {id: int}}}, writer: {table: loaded}}
-- step: b
-  chunk: {size: 2, skip: {limit: 5}, reader: {csv: {path: in.csv, item: {id: int}}}, writer: {table: loaded}}
-`)
-		s.write("in.csv", numberedLines(4, 2, 3))
-		e := s.run("load.yaml", nil)
-		page, err := s.s.Skips(ctx, SkipsRequest{Execution: e.ID})
-		require.NoError(t, err)
+		e, skips := s.skipsInTwoSteps()
 		redrive := func(i int) {
 			text := "20"
-			req := RedriveRequest{Execution: e.ID, Epoch: e.Epoch, File: filepath.Join(s.dir, "load.yaml"), Edited: map[int64]Edit{page.Items[i].ID: {Raw: &text}}}
+			req := RedriveRequest{Execution: e.ID, Epoch: e.Epoch, File: filepath.Join(s.dir, "load.yaml"), Edited: map[int64]Edit{skips[i].ID: {Raw: &text}}}
 			running, err := s.s.Redrive(ctx, req)
 			require.NoError(t, err)
 			_, err = running.Wait()

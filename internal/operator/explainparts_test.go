@@ -33,6 +33,7 @@ func addParts(e *testengine.Engine, from, to int) {
 	}
 	e.Exec(fmt.Sprintf("INSERT INTO surfin_step_execution (%s) WITH RECURSIVE n(i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT %s FROM surfin_step_execution t, n WHERE t.id = 1",
 		strings.Join(columns, ", "), from, to, strings.Join(values, ", ")))
+	e.Exec(fmt.Sprintf("UPDATE surfin_job_execution SET step_count = step_count + %d WHERE id = 1", to-from+1))
 }
 
 // The times of one run are compared with each other, because the machine is

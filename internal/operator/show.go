@@ -32,7 +32,7 @@ func (s *history) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 	if req.Partitions {
 		most = allPartitions
 	}
-	steps, err := readSteps(ctx, s.steps, exec, exec.ID, most, req.Partitions)
+	steps, err := readSteps(ctx, s.steps, judged, most, req.Partitions)
 	if err != nil {
 		return nil, err
 	}

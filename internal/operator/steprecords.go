@@ -44,19 +44,61 @@ type partEntries []ports.StepEntry
 type stepReader interface {
 	StepEntries(ctx context.Context, id core.JobInstanceID, since, until core.JobExecutionID) ([]ports.StepEntry, error)
 	StepsByID(ctx context.Context, ids []core.StepExecutionID) (map[core.StepExecutionID]core.StepExecution, error)
+	StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error)
 }
 
-// readSteps reads the steps of an execution, and the history of its instance from since on. most is how many
-// parts of a step may be listed, all whether complete ones are.
-func readSteps(ctx context.Context, records stepReader, e *core.JobExecution, since core.JobExecutionID, most int, all bool) (*stepRecords, error) {
-	entries, err := readEntries(ctx, records, e, since)
+// fewSteps are read at once, with all of their columns.
+const fewSteps = 50
+
+// readSteps reads the steps of an execution. most is how many parts of a step may be listed, all whether complete
+// ones are.
+func readSteps(ctx context.Context, records stepReader, judged *ports.JudgedExecution, most int, all bool) (*stepRecords, error) {
+	e := &judged.Execution
+	if judged.Steps > fewSteps {
+		entries, err := readEntries(ctx, records, e, e.ID)
+		if err != nil {
+			return nil, err
+		}
+		return readRecords(ctx, records, e, entries, most, all)
+	}
+	found, err := records.StepsOf(ctx, e.ID)
 	if err != nil {
 		return nil, err
 	}
-	return readRecords(ctx, records, e, entries, most, all)
+	steps := found[e.ID]
+	entries := make([]ports.StepEntry, len(steps))
+	for i := range steps {
+		entries[i] = entryOf(&steps[i])
+	}
+	return readRecords(ctx, knownSteps(steps), e, entries, most, all)
 }
 
-func readEntries(ctx context.Context, records stepReader, e *core.JobExecution, since core.JobExecutionID) ([]ports.StepEntry, error) {
+// entryOf is the entry that StepEntries has of a step.
+func entryOf(s *core.StepExecution) ports.StepEntry {
+	return ports.StepEntry{
+		ID: s.ID, Execution: s.JobExecutionID, Manager: s.Manager, Name: s.Name, Status: s.Status,
+		Noop: s.ExitCode == core.ExitNoop, Branch: s.Visit.Flow != "", Skips: s.Counters.Skips() > 0, Warns: len(s.Warnings()) > 0,
+		Leased: !s.LeaseUntil.IsZero(), HasError: s.Error != "",
+	}
+}
+
+// knownSteps are steps that were read already.
+type knownSteps []core.StepExecution
+
+// StepsByID returns some of them.
+func (s knownSteps) StepsByID(_ context.Context, ids []core.StepExecutionID) (map[core.StepExecutionID]core.StepExecution, error) {
+	found := make(map[core.StepExecutionID]core.StepExecution, len(ids))
+	for i := range s {
+		if slices.Contains(ids, s[i].ID) {
+			found[s[i].ID] = s[i]
+		}
+	}
+	return found, nil
+}
+
+func readEntries(ctx context.Context, records interface {
+	StepEntries(ctx context.Context, id core.JobInstanceID, since, until core.JobExecutionID) ([]ports.StepEntry, error)
+}, e *core.JobExecution, since core.JobExecutionID) ([]ports.StepEntry, error) {
 	entries, err := records.StepEntries(ctx, e.InstanceID, since, e.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of execution %d: %w", e.ID, err)
@@ -66,7 +108,9 @@ func readEntries(ctx context.Context, records stepReader, e *core.JobExecution, 
 }
 
 // readRecords reads the steps with these entries. Of entries that are not parts, only data that never change count.
-func readRecords(ctx context.Context, records stepReader, e *core.JobExecution, entries []ports.StepEntry, most int, all bool) (_ *stepRecords, err error) {
+func readRecords(ctx context.Context, records interface {
+	StepsByID(ctx context.Context, ids []core.StepExecutionID) (map[core.StepExecutionID]core.StepExecution, error)
+}, e *core.JobExecution, entries []ports.StepEntry, most int, all bool) (_ *stepRecords, err error) {
 	s := &stepRecords{ofStep: map[core.StepExecutionID]partEntries{}, history: map[string]ports.StepHistory{}, parts: map[string]partEntries{}, names: map[core.StepExecutionID]string{}}
 	newest, attempts := map[string]int{}, map[string]int{}
 	for i := range entries {

@@ -52,25 +52,25 @@ func inert(page []byte, mask func(text string) string) []byte {
 	}
 	var out bytes.Buffer
 	out.Grow(len(page))
-	for len(page) > 0 {
-		open := bytes.IndexByte(page, '<')
+	for text := string(page); text != ""; {
+		open := strings.IndexByte(text, '<')
 		if open < 0 {
-			open = len(page)
+			open = len(text)
 		}
-		out.WriteString(maskedText(string(page[:open]), mask))
-		page = page[open:]
-		end := tagEnd(page)
-		maskAttributes(&out, string(page[:end]), mask)
-		page = page[end:]
+		out.WriteString(maskedText(text[:open], mask))
+		text = text[open:]
+		end := tagEnd(text)
+		maskAttributes(&out, text[:end], mask)
+		text = text[end:]
 	}
 	return out.Bytes()
 }
 
 // tagEnd is the length of the tag at the beginning: a > in a quoted value does not end it.
-func tagEnd(text []byte) int {
+func tagEnd(text string) int {
 	quoted := false
-	for i, c := range text {
-		switch {
+	for i := range len(text) {
+		switch c := text[i]; {
 		case c == '"':
 			quoted = !quoted
 		case c == '>' && !quoted:
@@ -81,14 +81,17 @@ func tagEnd(text []byte) int {
 }
 
 func maskAttributes(out *bytes.Buffer, tag string, mask func(text string) string) {
-	for i, part := range strings.Split(tag, `"`) {
-		if i > 0 {
-			out.WriteByte('"')
-		}
-		if i%2 == 1 {
+	for value := false; ; value = !value {
+		part, rest, more := strings.Cut(tag, `"`)
+		if value {
 			part = maskedText(part, mask)
 		}
 		out.WriteString(part)
+		if !more {
+			return
+		}
+		out.WriteByte('"')
+		tag = rest
 	}
 }
 

@@ -2,6 +2,7 @@ package secret
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +12,8 @@ type masks struct {
 	forms  []string // the longest first
 	whole  *strings.Replacer
 	digits bool
+	// begins has the first two bytes of the forms: most texts have no secret, and are read only once.
+	begins [1 << 16 / 64]uint64
 }
 
 func newMasks(forms []string) *masks {
@@ -20,10 +23,32 @@ func newMasks(forms []string) *masks {
 		pairs = append(pairs, form, mask)
 		digits = digits || strings.Trim(form, "0123456789.-+eE") == ""
 	}
-	return &masks{forms: forms, whole: strings.NewReplacer(pairs...), digits: digits}
+	m := &masks{forms: forms, whole: strings.NewReplacer(pairs...), digits: digits}
+	for _, form := range forms { // each has at least MinValue bytes
+		pair := uint16(form[0])<<8 | uint16(form[1])
+		m.begins[pair/64] |= 1 << (pair % 64)
+	}
+	return m
+}
+
+// mayHave reports whether a text has a form, or a piece of one beside a cut.
+func (m *masks) mayHave(text string) bool {
+	for i := 0; i+1 < len(text); i++ {
+		pair := uint16(text[i])<<8 | uint16(text[i+1])
+		if m.begins[pair/64]&(1<<(pair%64)) == 0 {
+			continue
+		}
+		if slices.ContainsFunc(m.forms, func(form string) bool { return strings.HasPrefix(text[i:], form) }) {
+			return true
+		}
+	}
+	return strings.Contains(text, cut)
 }
 
 func (m *masks) Replace(text string) string {
+	if !m.mayHave(text) {
+		return text
+	}
 	if m.digits && (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text)) {
 		return inLiterals(text, m.replace)
 	}

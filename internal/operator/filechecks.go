@@ -57,14 +57,12 @@ type fileChecks struct {
 	stored map[string][]FileProblem // by version
 }
 
-// of returns the wrong files of a catalog, which may be nil, and of registered jobs.
-func (s *fileChecks) of(ctx context.Context, in *catalog.Catalog, definitions []taskports.Definition) ([]wrongFile, error) {
+// of returns the wrong files among those of a catalog, and of registered jobs.
+func (s *fileChecks) of(ctx context.Context, in []catalog.Checked, definitions []taskports.Definition) ([]wrongFile, error) {
 	var wrong []wrongFile
-	if in != nil {
-		for _, c := range in.Check() {
-			if c.Err != nil {
-				wrong = append(wrong, wrongFile{job: c.JobName, path: c.Path, problems: fileProblems(c.Path, c.Err)})
-			}
+	for _, c := range in {
+		if c.Err != nil {
+			wrong = append(wrong, wrongFile{job: c.JobName, path: c.Path, problems: fileProblems(c.Path, c.Err)})
 		}
 	}
 	s.mu.Lock()

@@ -196,7 +196,11 @@ func (s *overviews) running(ctx context.Context, o *Overview, _ OverviewRequest)
 
 // scheduled adds times that are late or were left out, and wrong schedules and files.
 func (s *overviews) scheduled(ctx context.Context, o *Overview, req OverviewRequest, list []taskports.Definition) error {
-	wrong, err := patiently(ctx, func(ctx context.Context) ([]wrongFile, error) { return s.files.of(ctx, req.Catalog, list) })
+	var checked []catalog.Checked
+	if req.Catalog != nil {
+		checked = req.Catalog.Check(req.Catalog.Names())
+	}
+	wrong, err := patiently(ctx, func(ctx context.Context) ([]wrongFile, error) { return s.files.of(ctx, checked, list) })
 	if err != nil {
 		return fmt.Errorf("check the job files: %w", err)
 	}

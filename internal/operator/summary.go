@@ -258,15 +258,21 @@ func (j *JobSummary) count(of *ports.JobRuns, runs map[core.JobExecutionID]ports
 }
 
 func (s *summaries) addFiles(ctx context.Context, page []JobSummary, in *catalog.Catalog, definitions []taskports.Definition) error {
+	var checked []catalog.Checked
 	if in != nil {
-		for _, c := range in.Check() {
+		names := make([]string, len(page))
+		for i := range page {
+			names[i] = page[i].Job
+		}
+		checked = in.Check(names)
+		for _, c := range checked {
 			if i, is := byJob(page, c.JobName); is {
 				page[i].File = c.Path
 			}
 		}
 	}
 	listed := slices.DeleteFunc(slices.Clone(definitions), func(d taskports.Definition) bool { _, is := byJob(page, d.Name); return !is })
-	wrong, err := patiently(ctx, func(ctx context.Context) ([]wrongFile, error) { return s.files.of(ctx, in, listed) })
+	wrong, err := patiently(ctx, func(ctx context.Context) ([]wrongFile, error) { return s.files.of(ctx, checked, listed) })
 	if err != nil {
 		return fmt.Errorf("check the job files: %w", err)
 	}

@@ -80,7 +80,7 @@ func Files(path string) ([]string, error) {
 }
 
 func (c *Catalog) add(path string) error {
-	from := jobfile.Path(path)
+	from, before := jobfile.Path(path), stateOf(path)
 	file, err := from.Load(c.registry)
 	if err != nil {
 		return err
@@ -93,6 +93,7 @@ func (c *Catalog) add(path string) error {
 		return fmt.Errorf("jobs: %s and %s both define job %s", other, path, file.Name())
 	}
 	c.jobs[file.Name()] = from
+	c.checks.jobs[file.Name()] = checkOf(path, before, file, nil)
 	return nil
 }
 

@@ -17,11 +17,8 @@ type Checked struct {
 }
 
 // A file that has not changed is read again after recheck, since it may depend on more than the files that
-// it names; one call reads few of these, so that none takes long.
-const (
-	recheck     = 30 * time.Second
-	maxRechecks = 5
-)
+// it names; one call reads one of these, so that none takes long.
+const recheck = 30 * time.Second
 
 // checks keeps the results of a catalog, since reading a file takes a millisecond.
 type checks struct {
@@ -40,37 +37,42 @@ type state struct {
 	modified time.Time
 }
 
-// Check reads the job files that have changed since the last call, and returns all jobs by name.
-func (c *Catalog) Check() []Checked {
+// Check reads those job files that have changed since the last call, and returns the jobs in this order.
+func (c *Catalog) Check(names []string) []Checked {
 	c.checks.mu.Lock()
 	defer c.checks.mu.Unlock()
-	list, again := make([]Checked, 0, len(c.jobs)+len(c.carried)), 0
-	for _, name := range c.Names() {
+	list, again := make([]Checked, 0, len(names)), false
+	for _, name := range names {
 		if file := c.carried[name]; file != nil {
 			list = append(list, Checked{JobName: name, Path: file.Path()})
 			continue
 		}
+		from, is := c.jobs[name]
+		if !is {
+			continue
+		}
 		known := c.checks.jobs[name]
-		old := time.Since(known.at) > recheck && again < maxRechecks
+		old := !again && time.Since(known.at) > recheck
 		if old || known.hasChanged() {
-			known = c.check(name)
+			before := stateOf(from.String())
+			file, err := c.File(name)
+			known = checkOf(from.String(), before, file, err)
 			c.checks.jobs[name] = known
 		}
-		if old {
-			again++
-		}
-		list = append(list, Checked{name, c.jobs[name].String(), known.err})
+		again = again || old
+		list = append(list, Checked{name, from.String(), known.err})
 	}
 	return list
 }
 
-func (c *Catalog) check(name string) check {
-	path := c.jobs[name].String()
-	now := check{at: time.Now(), files: map[string]state{path: stateOf(path)}}
-	var file *jobfile.File
-	if file, now.err = c.File(name); now.err == nil {
+// checkOf is the result of loading a file, which had this state before.
+func checkOf(path string, before state, file *jobfile.File, err error) check {
+	now := check{err: err, at: time.Now(), files: map[string]state{path: before}}
+	if err == nil {
 		for _, f := range file.Definition().Files {
-			now.files[f.Path] = stateOf(f.Path)
+			if f.Path != path {
+				now.files[f.Path] = stateOf(f.Path)
+			}
 		}
 	}
 	return now

@@ -22,8 +22,9 @@ type timelineView struct {
 	Critical string
 	Omitted  string
 	Spans    []spanLine
-	// Cut: only the first lanes are drawn.
-	Cut string
+	// Cut: only the first lanes are drawn. Listed: only some spans are in the table; Partitions has the others.
+	Cut, Listed string
+	Partitions  string
 }
 
 type spanLine struct {
@@ -40,6 +41,7 @@ type spanLine struct {
 const (
 	timelineWidth = 1100
 	mostLanes     = 120
+	mostSpans     = 250
 )
 
 func (v ofExecution) timeline() (*page, error) {
@@ -58,16 +60,39 @@ func (v ofExecution) timeline() (*page, error) {
 		lanes = lanes[:mostLanes]
 	}
 	view.Picture = v.drawLanes(t, lanes)
-	for i := range t.Spans {
-		if len(view.Spans) == longList {
-			break
-		}
-		view.Spans = append(view.Spans, v.spanLine(&t.Spans[i]))
+	listed := listedSpans(t.Spans)
+	for _, s := range listed {
+		view.Spans = append(view.Spans, v.spanLine(s))
+	}
+	if n := len(t.Spans); len(listed) < n {
+		view.Listed = "The table has " + humanize.Count(len(listed)) + " of " + humanize.Count(n) + " spans."
+		view.Partitions = v.executionLink(shown.ID).Href + "/parts"
 	}
 	for i := range t.Lanes {
 		view.Spans = append(view.Spans, v.laneLine(&t.Lanes[i]))
 	}
 	return tabPage(shown, "timeline", view), nil
+}
+
+// listedSpans are all spans if they are few; otherwise those of partitions give way.
+func listedSpans(spans []operator.Span) []*operator.Span {
+	others := 0
+	for i := range spans {
+		if spans[i].Kind != operator.SpanPart {
+			others++
+		}
+	}
+	var list []*operator.Span
+	parts := mostSpans - min(others, mostSpans)
+	for i := range spans {
+		if s := &spans[i]; len(list) < mostSpans && (s.Kind != operator.SpanPart || parts > 0) {
+			list = append(list, s)
+			if s.Kind == operator.SpanPart {
+				parts--
+			}
+		}
+	}
+	return list
 }
 
 // shortTimeline is the time line of the first screen.

@@ -180,7 +180,7 @@ func consolePages() []page {
 		fixed("form to run", "/jobs/nightly-000/run"), of("page form to run like another", "/jobs/nightly-000/run?like=%d", failed), fixed("form to back-fill", "/jobs/nightly-000/backfill?param=night&from=1&to=100"),
 		of("page form to restart, with its plan", "/executions/%d/restart", failed), of("page form to abandon", "/executions/%d/abandon", failed),
 		of("page form to redrive some of 100,000 skips", "/executions/%d/redrive", func(c *console) int64 { return int64(c.Skips) }),
-		fixed("form for 100 of 200,000 executions", "/bulk?act=restart&job=nightly-001&statuses=FAILED"), fixed("form to register", "/jobs/nightly-000/register"),
+		fixed("form to register", "/jobs/nightly-000/register"),
 		fixed("form to submit a task", "/tasks/submit"), fixed("form to recover", "/recover"),
 	}
 	for _, parts := range []struct {
@@ -197,7 +197,9 @@ func consolePages() []page {
 		p.kind, p.all = "search without a hit by "+field, true
 		pages = append(pages, p)
 	}
-	return append(pages, of("explain of 1,000 parts", "/v1/executions/%d/explain", func(c *console) int64 { return int64(c.Parts) }))
+	bulk := fixed("", "/bulk?act=restart&job=nightly-001&statuses=FAILED")
+	bulk.kind = "dry run of 100 restarts"
+	return append(pages, bulk, of("explain of 1,000 parts", "/v1/executions/%d/explain", func(c *console) int64 { return int64(c.Parts) }))
 }
 
 type answer struct {
@@ -297,6 +299,7 @@ func consoleTargets() []target {
 			slowest("the slowest page of an execution with 10,000 parts", 0.25, "execution with 10,000 parts"),
 			slowest("the slowest search without a hit", 0.15, "search "),
 			slowest("explain of 1,000 parts", 0.03, "explain "),
+			slowest("a bulk's dry run of 100 restarts", 0.5, "dry run "),
 			target{text: "100 watchers: of a core, " + database, workload: "w8", who: on("100 watchers"), of: func(r run) float64 { return r.Cores }, want: 0.15, show: percentText},
 		)
 	}

@@ -115,7 +115,7 @@ type SkipComparison struct {
 	Phase core.Phase `json:"phase"`
 	Class string     `json:"class"`
 	Count Figure     `json:"count"`
-	// More: there may be more, since only the first 10,000 items of an execution are counted.
+	// More: there may be more, since only the first 5,000 items of an execution are counted.
 	More bool `json:"more,omitempty"`
 }
 

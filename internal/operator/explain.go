@@ -134,7 +134,7 @@ type SkipCount struct {
 	Class string     `json:"class"`
 	Count int64      `json:"count"`
 	Left  int64      `json:"left"` // not redriven
-	// More: there may be more, since only the first 10,000 items of the execution are counted.
+	// More: there may be more, since only the first 5,000 items of the execution are counted.
 	More bool `json:"more,omitempty"`
 }
 

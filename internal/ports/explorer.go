@@ -117,7 +117,7 @@ type BulkExplorer interface {
 	// in brief (ExecutionFilter).
 	LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error)
 	// SkipCounts counts the skipped items of a job execution, by step, phase and
-	// class, in this order: the first 10,000 of them.
+	// class, in this order: the first 5,000 of them.
 	SkipCounts(ctx context.Context, id core.JobExecutionID) ([]SkipCount, error)
 	// Redrives returns the newest redrives of an execution and of earlier ones of its instance, newest first.
 	Redrives(ctx context.Context, of core.JobExecutionID, limit int) ([]Redrive, error)

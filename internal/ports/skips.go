@@ -67,7 +67,7 @@ type SkipCount struct {
 	Count int64
 	// Left is the number of them that no execution has redriven.
 	Left int64
-	// More means that there may be more: only the first 10,000 items of the execution are counted.
+	// More means that there may be more: only the first 5,000 items of the execution are counted.
 	More bool
 }
 

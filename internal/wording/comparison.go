@@ -50,7 +50,7 @@ func Differences(c *operator.Comparison) []string {
 	for _, s := range c.Skips {
 		line := fmt.Sprintf("skipped in step %s, phase %s, class %s: %s, before %s", s.Step, s.Phase, s.Class, number(s.Count.This), number(s.Count.With))
 		if s.More {
-			line += " (of the first 10,000 skipped items)"
+			line += " (of the first 5,000 skipped items)"
 		}
 		lines = append(lines, line)
 	}

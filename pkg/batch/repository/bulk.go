@@ -284,4 +284,4 @@ func (r *bulk) SkipCounts(ctx context.Context, id core.JobExecutionID) ([]ports.
 }
 
 // countedSkips is the most skipped items of an execution that are counted by class.
-const countedSkips = 10_000
+const countedSkips = 5_000

@@ -74,7 +74,7 @@ func (v ofExecution) timeline() (*page, error) {
 	return tabPage(shown, "timeline", view), nil
 }
 
-// listedSpans are all spans if they are few; otherwise those of partitions give way.
+// listedSpans are all spans if they are few; otherwise partitions give way.
 func listedSpans(spans []operator.Span) []*operator.Span {
 	others := 0
 	for i := range spans {

@@ -11,6 +11,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/surfin-batch/surfin/internal/place"
 )
 
 func (in *Input) form() compression {
@@ -63,7 +65,7 @@ func (d *inflated) Read(p []byte) (int, error) {
 
 func (in *Input) notReadable(c compression, err error) error {
 	byName := in.cfg.Compression == "" || in.cfg.Compression == CompressionAuto
-	if !byName || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, errShrank) { // it is cut
+	if !byName || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, place.ErrShrank) { // it is cut
 		return fmt.Errorf("not readable as %s: %w", c.name, err)
 	}
 	return fmt.Errorf("not readable as %s, which its suffix %s implies: %w (compression: none reads it as it is)", c.name, c.suffix, err)

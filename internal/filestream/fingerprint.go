@@ -5,8 +5,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 	"time"
+
+	"github.com/surfin-batch/surfin/internal/place"
 )
 
 const headBytes = 64 << 10
@@ -17,6 +18,8 @@ type Fingerprint struct {
 	ModTime time.Time `json:"mtime"`
 	// Head is the hex SHA-256, shortened to 128 bits, of the first 64 KB.
 	Head string `json:"head"`
+	// Version is the content's name, where the place gives it one.
+	Version string `json:"version,omitempty"`
 }
 
 // ChangedError refuses to continue in a file other than the one that was read.
@@ -35,27 +38,21 @@ func (e *ChangedError) Error() string {
 	return text
 }
 
-func fingerprint(f *os.File) (Fingerprint, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return Fingerprint{}, err
-	}
-	if err := regular(info); err != nil {
-		return Fingerprint{}, err
-	}
+func fingerprint(f place.File) (Fingerprint, error) {
 	head := sha256.New()
 	if _, err := io.Copy(head, io.NewSectionReader(f, 0, headBytes)); err != nil {
 		return Fingerprint{}, err
 	}
-	return Fingerprint{
-		Size:    info.Size(),
-		ModTime: info.ModTime().UTC().Truncate(time.Microsecond),
-		Head:    hex.EncodeToString(head.Sum(nil)[:16]),
-	}, nil
+	opened := f.Opened()
+	return Fingerprint{Size: opened.Size, ModTime: opened.Modified, Head: hex.EncodeToString(head.Sum(nil)[:16]), Version: opened.Version}, nil
 }
 
 func changed(before, now Fingerprint) string {
 	switch {
+	case now.Version != before.Version:
+		return fmt.Sprintf("it is another version of %d bytes, %s (before: %s of %d bytes)", now.Size, now.Version, before.Version, before.Size)
+	case now.Version != "": // another time of the same content is no change
+		return ""
 	case now.Size > before.Size:
 		return fmt.Sprintf("it grew from %d to %d bytes", before.Size, now.Size)
 	case now.Size < before.Size:

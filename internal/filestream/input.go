@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/text/transform"
 
-	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/place"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -67,9 +67,10 @@ func (s Skipped) Raw() item.RawText {
 // use.
 type Input struct {
 	cfg   InputConfig
-	file  *os.File // nil means a text, or the standard input
-	free  func()   // memory of a decompressor, or nil
+	file  place.File // nil means a text, or the standard input
+	free  func()     // memory of a decompressor, or nil
 	src   io.Reader
+	bytes io.Closer // the stream that src reads
 	print Fingerprint
 	first int64 // offset of the first character after a byte order mark
 	plain bool  // src is the file itself
@@ -95,7 +96,7 @@ func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input,
 	if cfg.Path == core.StdPath {
 		return openStdin(cfg, at)
 	}
-	file, err := openRegular(confine.From(ctx), cfg.Path)
+	file, err := place.Disk(ctx).Open(ctx, cfg.Path)
 	if err != nil {
 		return nil, pathError(cfg.Path, err)
 	}
@@ -150,7 +151,7 @@ func TextInput(text string, offset int64) *Input {
 func (in *Input) decode() error {
 	plain := in.file != nil
 	if plain {
-		in.src = &sized{file: in.file, left: in.print.Size}
+		in.stream(0)
 	}
 	form := in.form()
 	if in.cfg.Member != "" && form.name != compressionZip {
@@ -164,7 +165,7 @@ func (in *Input) decode() error {
 	}
 	if in.cfg.Raw {
 		if plain {
-			return in.seekTo(0)
+			in.seekTo(0)
 		}
 		return nil
 	}
@@ -193,7 +194,8 @@ func (in *Input) decode() error {
 		}
 		in.first = int64(skip)
 		if plain && declared == "" {
-			return in.seekTo(in.first)
+			in.seekTo(in.first)
+			return nil
 		}
 		if declared != "" {
 			if c, err = codecOf(declared); err != nil {
@@ -208,12 +210,18 @@ func (in *Input) decode() error {
 	return nil
 }
 
-func (in *Input) seekTo(offset int64) error {
-	if _, err := in.file.Seek(offset, io.SeekStart); err != nil {
-		return err
+func (in *Input) seekTo(offset int64) {
+	in.stream(offset)
+	in.plain, in.base, in.keep = true, offset, offset
+}
+
+// stream reads the bytes of the file from offset on.
+func (in *Input) stream(offset int64) {
+	if in.bytes != nil {
+		_ = in.bytes.Close() //nolint:errcheck // it was only read
 	}
-	in.src, in.plain, in.base, in.keep = &sized{file: in.file, left: in.print.Size - offset}, true, offset, offset
-	return nil
+	from := in.file.From(offset)
+	in.src, in.bytes = from, from
 }
 
 // fits checks that an accepted file can be continued at offset; compressed and other text is not
@@ -243,7 +251,8 @@ func (in *Input) skipTo(ctx context.Context, offset int64) error {
 		if offset < in.first || offset > in.print.Size {
 			return fmt.Errorf("cannot restart at offset %d", offset)
 		}
-		return in.seekTo(offset)
+		in.seekTo(offset)
+		return nil
 	}
 	const step = 1 << 20
 	for in.base < offset {
@@ -387,7 +396,11 @@ func (in *Input) Close() error {
 	if in.file == nil { // a text
 		return nil
 	}
-	return in.file.Close() // Close of a decompressor only repeats the error of a read
+	var err error
+	if in.bytes != nil {
+		err = in.bytes.Close()
+	}
+	return errors.Join(err, in.file.Close()) // Close of a decompressor only repeats the error of a read
 }
 
 // NotValid is the predicate of messages about text with damage.
@@ -410,19 +423,19 @@ func (in *Input) ended(err error) error {
 		return err
 	}
 	cut := errors.Is(err, io.EOF) && in.isPending() || errors.Is(err, io.ErrUnexpectedEOF)
-	if !cut && !errors.Is(err, errShrank) {
+	if !cut && !errors.Is(err, place.ErrShrank) {
 		return err
 	}
-	info, statErr := in.file.Stat()
+	now, statErr := in.file.Now()
 	switch {
 	case statErr != nil:
 		return statErr
-	case errors.Is(err, errShrank):
-		return exception.Fatal("", fmt.Errorf("the file became shorter while it was read: it had %d bytes when it was opened, and now has %d", in.print.Size, info.Size()))
-	case info.Size() <= in.print.Size:
+	case errors.Is(err, place.ErrShrank):
+		return exception.Fatal("", fmt.Errorf("the file became shorter while it was read: it had %d bytes when it was opened, and now has %d", in.print.Size, now.Size))
+	case now.Size <= in.print.Size:
 		return err
 	}
-	return exception.Fatal("", fmt.Errorf("the file grew while it was read: it had %d bytes when it was opened, now has %d, and the record that begins here was incomplete; load the file when it is complete (the tasklet wait_file with stable waits for that)", in.print.Size, info.Size()))
+	return exception.Fatal("", fmt.Errorf("the file grew while it was read: it had %d bytes when it was opened, now has %d, and the record that begins here was incomplete; load the file when it is complete (the tasklet wait_file with stable waits for that)", in.print.Size, now.Size))
 }
 
 func (in *Input) isPending() bool {

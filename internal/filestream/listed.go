@@ -7,12 +7,11 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"strings"
 
-	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/place"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -30,21 +29,15 @@ const (
 	PartMarkKey = "surfin.file"
 )
 
-// MarkOf returns the mark of a file.
-func MarkOf(info fs.FileInfo) string {
-	text := fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixMicro())
-	return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(text)))
-}
-
 // Changed describes how the file differs; empty if it does not. gone means that it is missing.
 func (f Listed) Changed(ctx context.Context) (what string, gone bool, err error) {
-	info, err := confine.From(ctx).Stat(f.Path)
+	info, err := place.Disk(ctx).Stat(ctx, f.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "it does not exist any more", true, nil
 	case err != nil:
 		return "", false, err
-	case MarkOf(info) != f.Mark:
+	case info.Mark() != f.Mark:
 		return "its size or modification time is different", false, nil
 	}
 	return "", false, nil

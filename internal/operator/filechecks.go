@@ -57,7 +57,7 @@ type fileChecks struct {
 	stored map[string][]FileProblem // by version
 }
 
-// of returns the wrong files among those of a catalog, and of registered jobs.
+// of returns the wrong ones of these files of a catalog, and of registered jobs.
 func (s *fileChecks) of(ctx context.Context, in []catalog.Checked, definitions []taskports.Definition) ([]wrongFile, error) {
 	var wrong []wrongFile
 	for _, c := range in {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/jobfile/bind"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/place"
 	"github.com/surfin-batch/surfin/internal/trait"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -106,11 +106,11 @@ func markFile(ctx context.Context, run *model.StepRun) error {
 	if _, marked := known.Get(filestream.PartMarkKey); !marked {
 		return nil
 	}
-	info, err := confine.From(ctx).Stat(fmt.Sprint(path))
+	info, err := place.Disk(ctx).Stat(ctx, fmt.Sprint(path))
 	if err != nil {
 		return nil //nolint:nilerr // the reader says so, with its own words
 	}
-	return known.Put(filestream.PartMarkKey, filestream.MarkOf(info))
+	return known.Put(filestream.PartMarkKey, info.Mark())
 }
 
 func one[T any](ctx context.Context, a builder, view *core.View, u *tree.ComponentUse) (made T, err error) {

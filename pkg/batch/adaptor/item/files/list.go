@@ -1,43 +1,30 @@
 package files
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"hash/crc32"
 	"slices"
 	"strings"
 
-	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/place"
 )
 
 func find(ctx context.Context, glob, order string) ([]filestream.Listed, error) {
-	paths, err := filestream.Find(ctx, glob)
+	found, err := place.Disk(ctx).Find(ctx, glob)
 	if err != nil {
 		return nil, err
 	}
-	type found struct {
-		filestream.Listed
-		modified int64
-	}
-	list := make([]found, len(paths))
-	for i, path := range paths {
-		info, err := confine.From(ctx).Stat(path)
-		if err != nil {
-			return nil, err
-		}
-		if strings.ContainsAny(path, "\n\t") {
-			return nil, fmt.Errorf("%q: a tab or a line end in the name of a file is not supported", path)
-		}
-		list[i] = found{filestream.Listed{Path: path, Mark: filestream.MarkOf(info)}, info.ModTime().UnixMicro()}
-	}
 	if order == byModified {
-		slices.SortStableFunc(list, func(a, b found) int { return cmp.Compare(a.modified, b.modified) })
+		slices.SortStableFunc(found, func(a, b place.Info) int { return a.Modified.Compare(b.Modified) })
 	}
-	files := make([]filestream.Listed, len(list))
-	for i := range list {
-		files[i] = list[i].Listed
+	files := make([]filestream.Listed, len(found))
+	for i, f := range found {
+		if strings.ContainsAny(f.Path, "\n\t") {
+			return nil, fmt.Errorf("%q: a tab or a line end in the name of a file is not supported", f.Path)
+		}
+		files[i] = filestream.Listed{Path: f.Path, Mark: f.Mark()}
 	}
 	return files, nil
 }

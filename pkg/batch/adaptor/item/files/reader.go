@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/itemextra"
+	"github.com/surfin-batch/surfin/internal/place"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -151,11 +151,11 @@ func (r *reader) check(ctx context.Context, at int) error {
 // This is the state that the step will have read (rule TL3a). Files that were read before keep their marks.
 func (r *reader) markAgain(ctx context.Context, at int) error {
 	for i := at; i < len(r.files); i++ {
-		info, err := confine.From(ctx).Stat(r.files[i].Path)
+		info, err := place.Disk(ctx).Stat(ctx, r.files[i].Path)
 		if err != nil {
 			return err
 		}
-		r.files[i].Mark = filestream.MarkOf(info)
+		r.files[i].Mark = info.Mark()
 	}
 	return r.keep()
 }

@@ -1,6 +1,6 @@
 // Package files is the partitioner `files`: one part for each matching file.
 //
-// It imports core, core/registry, internal/filestream and internal/partname.
+// It imports core, core/registry, internal/filestream, internal/partname and internal/place.
 package files
 
 import (
@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/partname"
+	"github.com/surfin-batch/surfin/internal/place"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -73,22 +73,22 @@ func newPartitioner(cfg config) (core.Partitioner, error) {
 }
 
 func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Partition, error) {
-	paths, err := filestream.Find(ctx, p.config.Glob)
+	found, err := place.Disk(ctx).Find(ctx, p.config.Glob)
 	if err != nil {
 		return nil, fmt.Errorf("files: %w", err)
 	}
-	if len(paths) == 0 && p.config.Required {
+	if len(found) == 0 && p.config.Required {
 		return nil, fmt.Errorf("files: no file matches %s", p.config.Glob)
 	}
+	paths := make([]string, len(found))
+	for i, f := range found {
+		paths[i] = f.Path
+	}
 	names := namesOf(paths)
-	parts := make([]core.Partition, len(paths))
-	for i, path := range paths {
+	parts := make([]core.Partition, len(found))
+	for i, f := range found {
 		values := core.NewExecutionContext()
-		info, err := confine.From(ctx).Stat(path)
-		if err == nil {
-			err = errors.Join(values.Put(filestream.PartPathKey, path), values.Put(filestream.PartMarkKey, filestream.MarkOf(info)))
-		}
-		if err != nil {
+		if err := errors.Join(values.Put(filestream.PartPathKey, f.Path), values.Put(filestream.PartMarkKey, f.Mark())); err != nil {
 			return nil, fmt.Errorf("files: %w", err)
 		}
 		parts[i] = core.Partition{Name: names[i], Index: i, Context: values}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/place"
 )
 
 // findRead returns the files that the step `of` has read and that match, except those that an earlier
@@ -75,12 +76,12 @@ func (r *run) readFile(f filestream.Listed) (j job, done bool, err error) {
 		return job{}, done, err
 	case err != nil:
 		return job{}, false, err
-	case f.Mark == "" || filestream.MarkOf(info) == f.Mark:
+	case f.Mark == "" || place.DiskInfo(f.Path, info).Mark() == f.Mark:
 		return job{from: f.Path, info: info}, false, regular(f.Path, info)
 	}
 	if r.begun && r.op != opGzip && r.op != opGunzip {
 		// The sender may have sent a new file under the name of a moved one.
-		if at, err := r.result(f.Path); r.op == opDelete || err == nil && filestream.MarkOf(at) == f.Mark {
+		if at, err := r.result(f.Path); r.op == opDelete || err == nil && place.DiskInfo(f.Path, at).Mark() == f.Mark {
 			return job{}, true, nil
 		}
 	}

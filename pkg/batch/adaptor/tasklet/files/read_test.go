@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/place"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -23,10 +24,10 @@ func listedBy(t *testing.T, parts bool, paths ...string) stepRecords {
 	for i, path := range paths {
 		info, err := os.Stat(path)
 		require.NoError(t, err)
-		list = append(list, filestream.Listed{Path: path, Mark: filestream.MarkOf(info)})
+		list = append(list, filestream.Listed{Path: path, Mark: place.DiskInfo(path, info).Mark()})
 		part := core.StepExecution{ID: core.StepExecutionID(2 + i), Name: "load:" + filepath.Base(path), Status: core.StatusCompleted, Context: core.NewExecutionContext()}
 		require.NoError(t, part.Context.Put(filestream.PartPathKey, path))
-		require.NoError(t, part.Context.Put(filestream.PartMarkKey, filestream.MarkOf(info)))
+		require.NoError(t, part.Context.Put(filestream.PartMarkKey, place.DiskInfo(path, info).Mark()))
 		records = append(records, part)
 	}
 	if !parts {

@@ -99,6 +99,7 @@ flow:
 `
 	files := map[string]string{
 		"load.yaml": load, "in.csv": "id\n1\n", "other.csv": "number\n1\n",
+		"lake.yaml":   "job: lake\nflow:\n- step: load\n  chunk:\n    reader: {csv: {path: in.csv, item: {id: int}}}\n    writer: {csv: {path: s3://bucket/out.csv}}\n",
 		"select.yaml": "job: select\nflow:\n- step: s\n  tasklet: {sql: insert into nowhere values (1)}\n",
 	}
 	cases := []struct {
@@ -113,6 +114,8 @@ flow:
 		{"missing job file", "job file: open none.yaml: no such file or directory", []string{"none.yaml"}, 2},
 		{"missing parameter", "parameter input: it is required", []string{"load.yaml"}, 2},
 		{"empty path", "load.yaml:9:26: path: the path is empty", []string{"load.yaml", "input="}, 2},
+		{"URL as a path parameter", "parameter input: s3://bucket/in.csv is a URL, but only paths of a disk", []string{"load.yaml", "input=s3://bucket/in.csv"}, 2},
+		{"URL as a path", `lake.yaml:6:26: path: s3://bucket/out.csv is a URL`, []string{"lake.yaml"}, 2},
 		{"parameter of another type", `parameter size: "many" is not an int`, []string{"load.yaml", "input=in.csv", "size=many"}, 2},
 		{"parameter out of its limits", "parameter size: ", []string{"load.yaml", "input=in.csv", "size=0"}, 2},
 		{"parameter of another name", "parameter inptu", []string{"load.yaml", "inptu=in.csv", "input=in.csv"}, 2},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/draft"
 	"github.com/surfin-batch/surfin/internal/secret"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -110,10 +111,13 @@ func (c fileCommands) parsePlace(text, database, urlName string) (place, error) 
 		return place{table: table, database: database}, nil
 	}
 	url, table, ok := strings.Cut(text, "#")
-	if scheme, _, isURL := strings.Cut(url, ":"); !ok || !isURL || scheme != "sqlite" && scheme != "postgres" && scheme != "postgresql" {
+	if scheme, _, isURL := strings.Cut(url, ":"); !isURL || scheme != "sqlite" && scheme != "postgres" && scheme != "postgresql" {
+		if _, err := core.PathText("", text); err != nil {
+			return place{}, usage(err)
+		}
 		return place{file: text}, nil
 	}
-	if table == "" {
+	if !ok || table == "" {
 		return place{}, usagef("%s: which table? such as sqlite:shop.db#people", secret.Text(text))
 	}
 	flag := settings.Flag{Name: "--database-url", Key: "databases." + urlName + ".url", Value: url}

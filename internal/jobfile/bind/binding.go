@@ -89,6 +89,9 @@ func (b *Binding) scalar(n *yamlfile.Node, f yamlfile.Field, want reflect.Type) 
 	case !ok:
 		return yamlfile.Value{}, false
 	case len(late.Holes) == 0:
+		if !b.onDisk(n, f, late.Literal()) {
+			return yamlfile.Value{}, false
+		}
 		text := b.path(f, want, late.Literal())
 		if !b.confine(n, f, nil, text) {
 			return yamlfile.Value{}, false
@@ -110,10 +113,13 @@ func (b *Binding) scalar(n *yamlfile.Node, f yamlfile.Field, want reflect.Type) 
 	if value.Typed != nil {
 		text = template.Text(value.Typed)
 	}
-	if resolved {
+	switch {
+	case resolved:
 		text = b.File.Named(text)
-	} else {
+	case b.onDisk(n, f, text):
 		text = b.path(f, want, text)
+	default:
+		return yamlfile.Value{}, false
 	}
 	if !b.confine(n, f, late.Holes, text) {
 		return yamlfile.Value{}, false
@@ -131,6 +137,19 @@ func (b *Binding) checkText(n *yamlfile.Node, f yamlfile.Field, want reflect.Typ
 		return yamlfile.Value{}, false
 	}
 	return yamlfile.Value{Text: text}, true
+}
+
+// onDisk refuses a URL as a path.
+func (b *Binding) onDisk(n *yamlfile.Node, f yamlfile.Field, text string) bool {
+	if !f.Path || !strings.Contains(text, "://") {
+		return true
+	}
+	_, err := core.PathText("", text)
+	if err != nil {
+		b.Collector.Add(n, f.Key+": "+err.Error(), "")
+		b.reported = true
+	}
+	return err == nil
 }
 
 func (b *Binding) path(f yamlfile.Field, want reflect.Type, text string) string {

@@ -5,16 +5,21 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // StdPath is standard input or output, relative to no folder. A file of that name is ./-.
 const StdPath = "-"
 
 // PathText names the path from anywhere (rule L1a): relative to folder (empty: the working directory) with
-// slashes if inside, else absolute. Cleaned; no link is resolved; empty stays.
+// slashes if inside, else absolute. Cleaned; no link is resolved; empty stays. A URL is an error: cleaned, it
+// would be a folder.
 func PathText(folder, path string) (string, error) {
 	if path == "" || path == StdPath {
 		return path, nil
+	}
+	if err := notURL(path); err != nil {
+		return "", err
 	}
 	base, err := filepath.Abs(folder)
 	if err != nil {
@@ -27,6 +32,25 @@ func PathText(folder, path string) (string, error) {
 		return filepath.ToSlash(rel), nil
 	}
 	return abs, nil
+}
+
+func notURL(path string) error {
+	scheme, rest, is := strings.Cut(path, "://")
+	if !is || len(scheme) < 2 || strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+.-") != "" {
+		return nil
+	}
+	cure := "copy the file to a disk first, or mount its place as a folder"
+	switch strings.ToLower(scheme) {
+	case "file":
+		cure = "write the path itself: " + rest
+	case "http", "https":
+		cure = "the reader `http` reads the pages of an API; fetch a file before the job"
+	}
+	rest, _, _ = strings.Cut(rest, "?") // it may be signed
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		rest = rest[at+1:]
+	}
+	return fmt.Errorf("%s://%s is a URL, but only paths of a disk are read and written; %s", scheme, rest, cure)
 }
 
 // A folder reached by a link counts too.
@@ -65,6 +89,9 @@ func (p Parameter) place(folder string) (Parameter, error) {
 	text, is := p.Value.(string)
 	if p.Type != TypePath || !is || text == "" {
 		return p, nil
+	}
+	if err := notURL(text); err != nil {
+		return p, fmt.Errorf("parameter %s: %w", p.Name, err)
 	}
 	base, err := filepath.Abs(folder)
 	if err != nil {

@@ -37,6 +37,26 @@ func TestAPathHasOneText(t *testing.T) {
 	}
 }
 
+func TestAURLIsNoPath(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"s3://bucket/in.csv": "s3://bucket/in.csv is a URL, but only paths of a disk are read and written; copy the file to a disk first",
+		"S3://key:secret@host/b/in.csv?X-Amz-Signature=secret": "S3://host/b/in.csv is a URL",
+		"file:///data/in.csv": "write the path itself: /data/in.csv",
+		"https://host/in.csv": "the reader `http` reads the pages of an API",
+	} {
+		_, err := core.PathText("", url)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "secret")
+		_, err = core.ParameterSpec{Name: "in", Type: core.TypePath}.Place(url)
+		require.ErrorContains(t, err, "parameter in: ")
+	}
+	for _, path := range []string{"a://b", "./s3://b", "in/s3://b", "://b", "a b://c"} {
+		_, err := core.PathText("", path)
+		require.NoError(t, err, path)
+	}
+}
+
 func TestAPathInALinkedFolderHasTheTextOfTheFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

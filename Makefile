@@ -66,8 +66,8 @@ help: ## show this list
 build: ## build bin/surfin with metrics and traces (CGO_ENABLED=0 make build: without any C)
 	$(GO) build -tags full -o bin/surfin ./cmd/surfin
 
-test: ## run all tests whose result may have changed on SQLite and PostgreSQL, with the race detector; FLAGS=-count=1 runs all (installs gcc, postgresql, pgbouncer, promtool and nginx if lacking); `make lint` vets them
-	tools/ensure git gcc postgresql pgbouncer promtool nginx
+test: ## run all tests whose result may have changed on SQLite, PostgreSQL and MariaDB, with the race detector; FLAGS=-count=1 runs all (installs gcc, postgresql, mariadb, pgbouncer, promtool and nginx if lacking); `make lint` vets them
+	tools/ensure git gcc postgresql mariadb pgbouncer promtool nginx
 	RAPID_SEED=$(SEED) $(SPARE) $(WITH_POSTGRES) $(MAKE) --no-print-directory -k -j2 -Otarget $(if $(filter ./...,$(PKG)),test-plain test-race test-cases,test-race)
 
 test-plain:
@@ -81,7 +81,7 @@ test-race:
 	$(if $(filter ./...,$(PKG)),SURFIN_TEST_FEW=1) CGO_ENABLED=1 $(TEST) $(RACE) $(FLAGS) $(if $(filter ./...,$(PKG)),$$(printf '%s\n' $(PACKAGES_BY_LENGTH) | $(IS_PLAIN) -v),$(PKG))
 
 quick: ## run all tests without the race detector, leaving out the long ones
-	tools/ensure git postgresql pgbouncer promtool nginx
+	tools/ensure git postgresql mariadb pgbouncer promtool nginx
 	RAPID_SEED=$(SEED) $(WITH_POSTGRES) $(GO) test -short -timeout 6m $(ANEW) -parallel $(PARALLEL) $(FLAGS) $(PKG)
 
 soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), OUTAGES (100), FROZEN (200), TASK_FAULTS (200) and SOAK (10000) random cases; hours

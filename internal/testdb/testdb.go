@@ -1,5 +1,5 @@
 // Package testdb gives tests real databases: SQLite files, and databases in a private PostgreSQL
-// cluster.
+// cluster or MariaDB server.
 //
 // The cluster is the one that SURFIN_TEST_POSTGRES names, by the URL of a user who may create
 // databases or the absolute path of a file with it, else one that the first test starts. Packages
@@ -11,7 +11,10 @@
 // tables. A test about missing tables, or two histories in one database, uses EachEmpty,
 // EmptySQLite or EmptyPostgres.
 //
-// It imports the PostgreSQL driver and internal/testdb/pgcluster. Only tests import it.
+// The MariaDB server is the one whose admin URL SURFIN_TEST_MYSQL has, else one that the first test
+// of the package that asks for it starts.
+//
+// It imports the drivers and internal/testdb/pgcluster. Only tests import it.
 package testdb
 
 import (
@@ -66,6 +69,7 @@ func Main(m *testing.M) int {
 		errs = append(errs, own.cluster.Stop())
 		own.cluster = nil
 	}
+	errs = append(errs, maria.stop())
 	if err := errors.Join(errs...); err != nil {
 		fmt.Fprintln(os.Stderr, "testdb:", err)
 		return max(code, 1)

@@ -1,6 +1,6 @@
 // Package dberr classifies errors of databases by type and code, never by text.
 //
-// It imports the two drivers, and nothing of ours.
+// It imports the drivers, and nothing of ours.
 package dberr
 
 import (
@@ -36,7 +36,7 @@ func IsUniqueViolation(err error) bool {
 	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_ROWID:
 		return true
 	}
-	return SQLState(err) == "23505"
+	return SQLState(err) == "23505" || isUniqueMySQL(err)
 }
 
 // IsForeignKeyViolation reports a reference to a missing row, or the loss of a referenced row.
@@ -45,7 +45,7 @@ func IsForeignKeyViolation(err error) bool {
 	case "23503", "23001": // the latter is ON DELETE RESTRICT since PostgreSQL 18
 		return true
 	}
-	return SQLiteCode(err) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
+	return SQLiteCode(err) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY || isForeignMySQL(err)
 }
 
 // IsCheckViolation reports a row that a CHECK of a table or a view refuses.
@@ -54,7 +54,7 @@ func IsCheckViolation(err error) bool {
 	case "23514", "44000":
 		return true
 	}
-	return SQLiteCode(err) == sqlite3.SQLITE_CONSTRAINT_CHECK
+	return SQLiteCode(err) == sqlite3.SQLITE_CONSTRAINT_CHECK || isCheckMySQL(err)
 }
 
 // IsConstraintViolation reports unique, foreign key, not null and check
@@ -64,30 +64,31 @@ func IsConstraintViolation(err error) bool {
 		return state[:2] == "23"
 	}
 	code := SQLiteCode(err)
-	return code&0xff == sqlite3.SQLITE_CONSTRAINT && code != sqlite3.SQLITE_CONSTRAINT_COMMITHOOK
+	return code&0xff == sqlite3.SQLITE_CONSTRAINT && code != sqlite3.SQLITE_CONSTRAINT_COMMITHOOK || isConstraintMySQL(err)
 }
 
 // IsBusy reports that another writer holds a lock that the statement needed: SQLite's BUSY and LOCKED,
-// PostgreSQL's lock_timeout and NOWAIT.
+// PostgreSQL's lock_timeout and NOWAIT, MySQL's innodb_lock_wait_timeout and NOWAIT.
 func IsBusy(err error) bool {
 	switch SQLiteCode(err) & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return true
 	}
-	return SQLState(err) == "55P03"
+	return SQLState(err) == "55P03" || isMySQL(err, 1205, 3572)
 }
 
 // IsReadOnly reports a write in a read-only transaction or on a read-only
 // connection.
 func IsReadOnly(err error) bool {
-	return SQLiteCode(err)&0xff == sqlite3.SQLITE_READONLY || SQLState(err) == "25006"
+	return SQLiteCode(err)&0xff == sqlite3.SQLITE_READONLY || SQLState(err) == "25006" || isMySQL(err, 1290, 1792, 1836)
 }
 
 // IsCanceled reports a cancelled statement, by the caller's context, a statement_timeout or
 // an administrator.
 func IsCanceled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
-		SQLState(err) == "57014" || SQLiteCode(err)&0xff == sqlite3.SQLITE_INTERRUPT
+		SQLState(err) == "57014" || SQLiteCode(err)&0xff == sqlite3.SQLITE_INTERRUPT ||
+		isMySQL(err, 1317, 1969, 3024)
 }
 
 // IsConnectionLost reports that the connection ended: the outcome of the statement is unknown.
@@ -99,7 +100,7 @@ func IsConnectionLost(err error) bool {
 		}
 		return state[:2] == "08"
 	}
-	return false
+	return isLostMySQL(err)
 }
 
 // IsRolledBack reports, for a failed COMMIT, that the database itself declared that the transaction had no
@@ -116,7 +117,7 @@ func IsRolledBack(err error) bool {
 	case sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY:
 		return true
 	}
-	return false
+	return EndsMySQL(err) && MySQLCode(err) != 1205
 }
 
 func severity(e *pgconn.PgError) string {

@@ -15,21 +15,29 @@ import (
 // Now is the database's clock (rule L6): the present moment, not the beginning
 // of the transaction.
 func Now(d tx.Dialect) string {
-	if d == tx.Postgres {
+	switch d {
+	case tx.Postgres:
 		return "clock_timestamp()"
+	case tx.MySQL:
+		return "SYSDATE(6)"
+	case tx.SQLite:
 	}
 	return "CAST(round(unixepoch('subsec') * 1000000) AS INTEGER)"
 }
 
 // Later is the database's clock plus a bind variable in microseconds.
 func Later(d tx.Dialect) string {
-	if d == tx.Postgres {
+	switch d {
+	case tx.Postgres:
 		return "clock_timestamp() + CAST(? AS bigint) * interval '1 microsecond'"
+	case tx.MySQL:
+		return Now(d) + " + INTERVAL ? MICROSECOND"
+	case tx.SQLite:
 	}
 	return Now(d) + " + ?"
 }
 
-// Instant is a column: timestamptz on PostgreSQL, INTEGER microseconds since 1970 on SQLite. Zero
+// Instant is a column: timestamptz on PostgreSQL, datetime(6) on MySQL, INTEGER microseconds since 1970 on SQLite. Zero
 // is NULL. A written value is of the database's clock ([Clock]), never of the host's.
 type Instant struct {
 	time.Time
@@ -53,7 +61,7 @@ func (i Instant) GormValue(_ context.Context, db *gorm.DB) clause.Expr {
 		return clause.Expr{SQL: Later(d), Vars: []any{i.plus.Microseconds()}}
 	case i.IsZero():
 		return clause.Expr{SQL: "NULL"}
-	case d == tx.Postgres:
+	case d != tx.SQLite:
 		return clause.Expr{SQL: "?", Vars: []any{i.Time}}
 	}
 	return clause.Expr{SQL: "?", Vars: []any{i.UnixMicro()}}

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 
+	gormmysql "gorm.io/driver/mysql"
 	gormpostgres "gorm.io/driver/postgres"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
@@ -63,8 +64,12 @@ func Session(ctx context.Context, base *gorm.DB, db tx.Database) *gorm.DB {
 
 func dialectorOf(db tx.Database) gorm.Dialector {
 	conn := connPool{db.Conn()}
-	if db.Dialect() != tx.Postgres {
+	switch db.Dialect() {
+	case tx.SQLite:
 		return sqliteDialector{conn}
+	case tx.MySQL:
+		return gormmysql.New(gormmysql.Config{Conn: conn, SkipInitializeWithVersion: true})
+	case tx.Postgres:
 	}
 	d, ok := gormpostgres.New(gormpostgres.Config{Conn: conn}).(*gormpostgres.Dialector)
 	if !ok {

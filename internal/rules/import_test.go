@@ -161,7 +161,7 @@ func libraries() []guarded {
 		"pkg/batch/adaptor/database/...", "internal/migrator/...", "internal/dberr/...", "internal/pgxconn",
 		"pkg/batch/adaptor/item/table/...", "pkg/batch/adaptor/item/query/...", "pkg/batch/adaptor/tasklet/sql/...",
 		"pkg/batch/adaptor/tasklet/compare/...",
-		"pkg/batch/adaptor/engine/river/...",
+		"pkg/batch/adaptor/engine/river/...", "pkg/batch", // whose options take an application's pool
 	}
 	screens := []string{"internal/cli/..."}
 	yaml := []string{"internal/yamlfile/...", "internal/jobfile/..."}
@@ -175,6 +175,7 @@ func libraries() []guarded {
 		{"github.com/golang-migrate/migrate", []string{"internal/migrator/..."}},
 		{"github.com/jackc/pgx", drivers},
 		{"modernc.org/sqlite", drivers},
+		{"github.com/go-sql-driver/mysql", drivers},
 		{"github.com/netresearch/go-cron", []string{"internal/schedule"}},
 		{"github.com/expr-lang/expr", []string{"internal/expression/..."}},
 		{"github.com/spf13/cobra", screens},

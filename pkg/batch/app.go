@@ -114,6 +114,9 @@ func newHistory(p tx.Provider, s Settings) (history, error) {
 		find = c.Control
 	}
 	db, err := find(s.Repository.Database)
+	if err == nil && db.Dialect() == tx.MySQL {
+		err = fmt.Errorf("repository.database: database %s is MySQL, which can hold a job's data, but not yet the history: name one of SQLite or PostgreSQL (rule MY1)", db.Name())
+	}
 	return history{db}, err
 }
 

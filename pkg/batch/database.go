@@ -1,8 +1,10 @@
 package batch
 
 import (
+	"database/sql"
 	"fmt"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/fx"
 
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
@@ -21,7 +23,7 @@ type lentDatabase struct {
 // The pool stays yours: close it after the App. See gormdb.Lend.
 //
 // For a pool from fx, see [DatabaseFrom].
-func Database[P gormdb.Pool](name string, pool P) fx.Option {
+func Database[P *sql.DB | *pgxpool.Pool](name string, pool P) fx.Option {
 	return fx.Provide(fx.Annotate(func() []lentDatabase {
 		return []lentDatabase{{name, gormdb.Lend(pool)}}
 	}, fx.ResultTags(groupDatabases)))
@@ -32,7 +34,7 @@ func Database[P gormdb.Pool](name string, pool P) fx.Option {
 //	fx.Provide(NewPool), batch.DatabaseFrom[*pgxpool.Pool]("default")
 //
 // A hook of NewPool's that closes the pool runs after the App has stopped.
-func DatabaseFrom[P gormdb.Pool](name string) fx.Option {
+func DatabaseFrom[P *sql.DB | *pgxpool.Pool](name string) fx.Option {
 	return fx.Provide(fx.Annotate(func(pool P) []lentDatabase {
 		return []lentDatabase{{name, gormdb.Lend(pool)}}
 	}, fx.ResultTags(groupDatabases)))

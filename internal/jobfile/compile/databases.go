@@ -1,12 +1,14 @@
 package compile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/trait"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -56,6 +58,7 @@ func (c *compiler) checkStepDatabases(s *tree.Step) {
 	if !good {
 		return
 	}
+	c.checkMySQL(s)
 	db, err := c.deps.Provider.Database(c.file.DatabaseOf(s))
 	if err != nil {
 		return // reported
@@ -67,6 +70,34 @@ func (c *compiler) checkStepDatabases(s *tree.Step) {
 	if p := s.Model.Partition; p != nil && p.Workers != nil {
 		if err := step.CheckPool(db, *p.Workers); err != nil {
 			c.problems.Add(p.Node.Get("workers"), "workers: "+err.Error(), "")
+		}
+	}
+}
+
+// checkMySQL refuses components that do not work on MySQL (rule MY1).
+func (c *compiler) checkMySQL(s *tree.Step) {
+	for _, u := range tree.WithNested(s.Components()...) {
+		if _, works := u.Cfg.(trait.OnMySQL); works {
+			continue
+		}
+		var names []string
+		if name, has := u.Database(); has {
+			names = append(names, cmp.Or(name, c.file.Model.Database))
+		}
+		if connector, ok := u.Cfg.(trait.Connector); ok {
+			for _, taken := range connector.Connections() {
+				name := cmp.Or(taken.Database, c.file.Model.Database)
+				if taken.OfStep {
+					name = c.file.DatabaseOf(s)
+				}
+				names = append(names, name)
+			}
+		}
+		for _, name := range names {
+			if db, err := c.deps.Provider.Database(name); err == nil && db.Dialect() == tx.MySQL {
+				c.problems.Add(u.Node, fmt.Sprintf("%s does not work on MySQL, as database %s is", u.What, db.Name()), "see docs/howto/mysql.md (rule MY1)")
+				break
+			}
 		}
 	}
 }

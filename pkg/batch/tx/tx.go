@@ -48,11 +48,13 @@ type Dialect string
 const (
 	SQLite   Dialect = "sqlite"
 	Postgres Dialect = "postgres"
+	MySQL    Dialect = "mysql" // and MariaDB
 )
 
 // Placeholder returns the nth bind variable (1-based) of the dialect. On SQLite it is numbered, and the
 // driver compares that number, as a text, with the numbers of all values: fine for the few of a query,
-// quadratic for the thousands of a multi-row INSERT. Write a plain ? there.
+// quadratic for the thousands of a multi-row INSERT. Write a plain ? there. Connections to MySQL, which has no
+// numbers, understand ?1 too.
 func (d Dialect) Placeholder(n int) string {
 	if d == Postgres {
 		return fmt.Sprintf("$%d", n)
@@ -76,7 +78,7 @@ func (d Dialect) Bind(statement string) string {
 	return b.String()
 }
 
-// Quote quotes an identifier; a dot separates schema and name.
+// Quote quotes an identifier; a dot separates schema and name. Sessions of MySQL have ANSI_QUOTES.
 func (d Dialect) Quote(name string) string {
 	parts := strings.Split(name, ".")
 	for i, p := range parts {

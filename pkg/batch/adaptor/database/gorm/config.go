@@ -14,7 +14,8 @@ import (
 
 // Config is one database.
 type Config struct {
-	// URL is postgres://user:password@host:port/name?..., or sqlite:PATH. SQLite in memory is refused: each
+	// URL is postgres://user:password@host:port/name?..., mysql://user:password@host:port/name?tls=true (MariaDB too,
+	// for data only), or sqlite:PATH. SQLite in memory is refused: each
 	// connection would have its own content. A session of PostgreSQL has timezone UTC, DateStyle ISO,
 	// IntervalStyle postgres, extra_float_digits 1 and bytea_output hex, whatever other settings say: times
 	// are UTC (rule D5), and a value has one text (rule R10).
@@ -22,13 +23,13 @@ type Config struct {
 	// Lent is a pool of the application, instead of a URL (see [Lend]). MaxOpen then bounds the borrowed
 	// connections; 0 means the pool's limit, or 10.
 	Lent Lent `yaml:"-"`
-	// MaxOpen bounds the connections for data; 0 means 10 on PostgreSQL, and 4 readers (and a writer) on
-	// SQLite. A running step or partition needs two, and one more is needed for all (rule R6): PostgreSQL
+	// MaxOpen bounds the connections for data; 0 means 10 on a server, and 4 readers (and a writer) on
+	// SQLite. A running step or partition needs two, and one more is needed for all (rule R6): a server
 	// needs 3.
 	MaxOpen int `yaml:"max_open"`
 	// ControlOpen bounds the control pool on PostgreSQL ([DBProvider.Control]); 0 means 3.
 	ControlOpen int `yaml:"control_open"`
-	// IdleInTransaction is how long PostgreSQL lets a transaction wait for its client; 0 means 30 s; at
+	// IdleInTransaction is how long a server lets a transaction wait for its client; 0 means 30 s; at
 	// most the lease (rule L7).
 	IdleInTransaction time.Duration `yaml:"idle_in_transaction"`
 	// FileMode is for a new SQLite file and its accompanying files; 0 means 0600.
@@ -81,7 +82,7 @@ func (c Config) validate() (dialect tx.Dialect, path string, err error) {
 			wrong = append(wrong, fmt.Errorf("%s is %d, but must be positive", name, n))
 		}
 	}
-	if dialect == tx.Postgres && c.MaxOpen > 0 && c.MaxOpen < minPostgresOpen {
+	if dialect != tx.SQLite && c.MaxOpen > 0 && c.MaxOpen < minPostgresOpen {
 		wrong = append(wrong, fmt.Errorf("max_open is %d, but must be at least %d: a running step needs two connections, and one more is reserved", c.MaxOpen, minPostgresOpen))
 	}
 	if c.IdleInTransaction < 0 {
@@ -93,7 +94,7 @@ func (c Config) validate() (dialect tx.Dialect, path string, err error) {
 func parseURL(raw string) (tx.Dialect, string, error) {
 	scheme, rest, ok := strings.Cut(raw, ":")
 	if !ok {
-		return "", "", errors.New("the URL has no scheme: write postgres://user@host/name or sqlite:PATH")
+		return "", "", errors.New("the URL has no scheme: write postgres://user@host/name, mysql://user@host/name or sqlite:PATH")
 	}
 	switch scheme {
 	case "postgres", "postgresql":
@@ -101,6 +102,9 @@ func parseURL(raw string) (tx.Dialect, string, error) {
 			return "", "", errors.New("the URL is malformed") // its text has the password
 		}
 		return tx.Postgres, "", nil
+	case "mysql":
+		_, err := parseMySQL(raw)
+		return tx.MySQL, "", err
 	case "sqlite":
 		path := strings.TrimPrefix(rest, "//")
 		switch {
@@ -113,7 +117,7 @@ func parseURL(raw string) (tx.Dialect, string, error) {
 		}
 		return tx.SQLite, filepath.Clean(path), nil
 	}
-	return "", "", fmt.Errorf("the URL's scheme %q is unknown (known: postgres, postgresql, sqlite)", scheme)
+	return "", "", fmt.Errorf("the URL's scheme %q is unknown (known: postgres, postgresql, mysql, sqlite)", scheme)
 }
 
 func (l Lent) share(maxOpen int) (int, error) {

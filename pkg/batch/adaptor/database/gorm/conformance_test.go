@@ -18,6 +18,11 @@ func TestConformanceOfTheManagerOnSQLite(t *testing.T) {
 	txtest.Run(t, func(t *testing.T) tx.Provider { return open(t, testdb.SQLite(t)) })
 }
 
+func TestConformanceOfTheManagerOnMySQL(t *testing.T) {
+	t.Parallel()
+	txtest.Run(t, func(t *testing.T) tx.Provider { return open(t, testdb.MySQL(t)) })
+}
+
 func TestConformanceOfTheManagerOnPostgreSQL(t *testing.T) {
 	t.Parallel()
 	schema := inSchemas(t)

@@ -1,7 +1,8 @@
 // Package gormdb connects the framework to databases: [Open] returns a [DBProvider], the tx.Provider of the
 // application, and [Session] gives gorm to code that needs it, on the current transaction.
 //
-// PostgreSQL is reached through pgx, SQLite through modernc.org/sqlite (pure Go).
+// PostgreSQL is reached through pgx, MySQL and MariaDB through go-sql-driver/mysql, SQLite through
+// modernc.org/sqlite (pure Go).
 //
 // # SQLite
 //
@@ -26,6 +27,12 @@
 // planning every execution again, and could decode results by an outdated description. ForceReconnect gives
 // new work fresh connections and thereby fresh statements (rule T7). The URL's parameter
 // default_query_exec_mode overrides this.
+//
+// # MySQL and MariaDB
+//
+// A statement that would commit (DDL) is refused in a transaction, a savepoint around a CALL shows whether the
+// procedure has ended it, and after a deadlock or a lock wait nothing but a rollback is possible (rules MY2 to MY4). A
+// cancelled statement loses its connection.
 //
 // # Pools of the application
 //

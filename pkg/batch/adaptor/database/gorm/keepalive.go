@@ -26,21 +26,28 @@ func (h *handle) keepAlive(limit time.Duration) {
 	})
 }
 
-// A session that is busy needs no ping; a problem of the session is the error of the next statement.
 func (h *handle) ping(limit time.Duration) (isInTransaction bool) {
 	err := h.c.conn.Raw(func(driverConn any) error {
-		c, ok := driverConn.(*pgConn)
+		c, ok := driverConn.(interface {
+			beat(limit time.Duration) (isInTransaction bool)
+		})
 		if !ok {
 			return fmt.Errorf("the connection is a %T", driverConn)
 		}
-		session := c.Conn.Conn().PgConn()
-		if isInTransaction = !session.IsClosed() && c.status() != idle; !isInTransaction || session.IsBusy() {
-			return nil
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), limit)
-		defer cancel()
-		_ = session.Exec(ctx, "").Close() //nolint:errcheck // see above
+		isInTransaction = c.beat(limit)
 		return nil
 	})
 	return err == nil && isInTransaction
+}
+
+// A session that is busy needs no ping; a problem of the session is the error of the next statement.
+func (c *pgConn) beat(limit time.Duration) (isInTransaction bool) {
+	session := c.Conn.Conn().PgConn()
+	if isInTransaction = !session.IsClosed() && c.status() != idle; !isInTransaction || session.IsBusy() {
+		return isInTransaction
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	_ = session.Exec(ctx, "").Close() //nolint:errcheck // see above
+	return true
 }

@@ -14,9 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Pool is a pool of an application: a *sql.DB of pgx's stdlib or of modernc.org/sqlite, or a *pgxpool.Pool.
-type Pool interface{ *sql.DB | *pgxpool.Pool }
-
 // Lent is a pool lent by [Lend].
 type Lent struct {
 	db    *sql.DB
@@ -24,8 +21,8 @@ type Lent struct {
 	given bool
 }
 
-// Lend makes a pool of the application the Config.Lent of a database. The application closes it, after
-// [DBProvider.Close].
+// Lend makes a pool of the application, a *sql.DB of pgx's stdlib or of modernc.org/sqlite, or a *pgxpool.Pool,
+// the Config.Lent of a database. The application closes it, after [DBProvider.Close].
 //
 // On PostgreSQL, work with data borrows connections. An unused one goes back after a second or two, with
 // the original settings of its session; if a step may have changed its session, it is closed instead (rule
@@ -36,7 +33,7 @@ type Lent struct {
 //
 // On SQLite only the file, in WAL mode, is taken from the pool: SQLite and its driver fix the settings that
 // the rules need (one immediate writer, readers that cannot write, UTC) when a connection is opened.
-func Lend[P Pool](pool P) Lent {
+func Lend[P *sql.DB | *pgxpool.Pool](pool P) Lent {
 	lent := Lent{given: true}
 	switch p := any(pool).(type) {
 	case *sql.DB:

@@ -15,7 +15,7 @@ import (
 // concurrent use.
 type DBProvider struct {
 	databases map[string]*database
-	controls  map[string]*database // PostgreSQL only; SQLite uses the one writer
+	controls  map[string]*database // PostgreSQL only; SQLite uses the one writer, and MySQL has no history
 }
 
 var _ tx.Provider = (*DBProvider)(nil)
@@ -51,7 +51,12 @@ func (p *DBProvider) add(ctx context.Context, name string, c Config) error {
 	}
 	c = c.withDefaults(dialect)
 	db := &database{name: name, dialect: dialect, size: c.MaxOpen}
-	if db.backend, err = newSQLite(name, path, c.MaxOpen, c.FileMode); err != nil {
+	if dialect == tx.MySQL {
+		db.backend, err = newMySQL(name, c)
+	} else {
+		db.backend, err = newSQLite(name, path, c.MaxOpen, c.FileMode)
+	}
+	if err != nil {
 		return err
 	}
 	p.databases[name] = db

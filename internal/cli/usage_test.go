@@ -36,7 +36,7 @@ func TestEveryWrongUsageIsOneClearLineAndExitTwo(t *testing.T) {
 		{[]string{"sql"}, "surfin: one statement is expected (in quotes)\n usage: surfin sql STATEMENT [flags]\n"},
 		{[]string{"migrate", "--database", "orders"}, "surfin: no database \"orders\"; known: default\n"},
 		{[]string{"list", "--lease", "soon"}, "surfin: --lease: lease: \"soon\" is not a duration above zero (such as 30s, 5m)\n"},
-		{[]string{"list", "--database-url", "mysql://h/d"}, "surfin: --database-url: databases.default.url: mysql: databases of this kind are not known (known: sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME)\n"},
+		{[]string{"list", "--database-url", "oracle://h/d"}, "surfin: --database-url: databases.default.url: oracle: databases of this kind are not known (known: sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME or mysql://USER:PASSWORD@HOST/NAME)\n"},
 		{[]string{"list", "--config", s.path("no-settings")}, "surfin: settings: open DIR/no-settings: no such file or directory\n"},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {

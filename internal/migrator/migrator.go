@@ -296,6 +296,8 @@ func driverOf(ctx context.Context, db tx.Database, o Options) (migratedb.Driver,
 		return &sqliteDriver{ctx: ctx, db: db, table: db.Dialect().Quote(o.Table), timeout: o.LockTimeout}, nil
 	case tx.Postgres:
 		return newPostgres(ctx, db, o.Table, o.LockTimeout)
+	case tx.MySQL:
+		return newMySQL(ctx, db, o.Table, o.LockTimeout)
 	}
 	return nil, fmt.Errorf("there are no migrations for dialect %s", db.Dialect())
 }

@@ -101,7 +101,11 @@ func result(before, after state) Result {
 func current(ctx context.Context, db tx.Database, table string) (state, error) {
 	exists := "SELECT to_regclass($1) IS NOT NULL"
 	name := db.Dialect().Quote(table)
-	if db.Dialect() == tx.SQLite {
+	switch db.Dialect() {
+	case tx.MySQL:
+		exists, name = "SELECT count(*) > 0 FROM information_schema.tables WHERE table_schema = database() AND table_name = ?", table
+	case tx.Postgres:
+	case tx.SQLite:
 		exists, name = "SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = ?1", table
 	}
 	conn := db.Conn() // not the current transaction's, which may not see committed rows

@@ -161,7 +161,7 @@ func (s *scanner) next() string {
 		switch {
 		case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f':
 			s.at++
-		case strings.HasPrefix(rest, "--"):
+		case strings.HasPrefix(rest, "--"), c == '#' && s.dialect == tx.MySQL:
 			s.lineComment()
 		case strings.HasPrefix(rest, "/*"):
 			s.comment()
@@ -172,7 +172,10 @@ func (s *scanner) next() string {
 			if word := s.word(); word != "" {
 				return word
 			}
-		case c == '\'' || c == '"' || (s.dialect == tx.SQLite && c == '`'):
+		case c == '\'' && s.dialect == tx.MySQL:
+			s.escaped()
+			return "'"
+		case c == '\'' || c == '"' || (s.dialect != tx.Postgres && c == '`'):
 			s.skipTo(string(c), 1) // a doubled quote is two literals side by side
 			return "'"
 		case c == '[' && s.dialect == tx.SQLite:
@@ -199,16 +202,21 @@ func (s *scanner) word() string {
 	if word != "E" || s.dialect != tx.Postgres || s.at == len(s.text) || s.text[s.at] != '\'' {
 		return word
 	}
+	s.escaped()
+	return "'"
+}
+
+// escaped skips a literal in which a backslash escapes.
+func (s *scanner) escaped() {
 	for s.at++; s.at < len(s.text); s.at++ {
 		switch s.text[s.at] {
 		case '\\':
 			s.at++
 		case '\'':
 			s.at++
-			return "'"
+			return
 		}
 	}
-	return "'"
 }
 
 // skipTo moves after the next end, from offset on; an open quote ends the text.

@@ -3,7 +3,8 @@
 // PostgreSQL gets text that the column's type reads for itself; bytes are \x and hex, lists arrays.
 // SQLite gets int64, float64, text and blobs: dates as yyyy-MM-dd, timestamps as
 // yyyy-MM-ddTHH:mm:ss.SSSSSSZ (UTC and of one length, so that text order is time order), bools as 0
-// and 1, the rest as text.
+// and 1, the rest as text. MySQL gets the same, except for timestamps (yyyy-MM-dd HH:mm:ss.SSSSSS) and
+// whole decimals, which are numbers, since it compares a text with a number as floats.
 //
 // It imports core/row, core/exception and the standard library.
 package sqlvalue
@@ -11,6 +12,7 @@ package sqlvalue
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -154,6 +156,25 @@ func SQLite(v row.Value) any {
 		return []byte(v.Bytes())
 	default:
 		return string(AppendText(make([]byte, 0, 32), v))
+	}
+}
+
+// MySQL returns v for MySQL: nil, int64, uint64, float64, string or []byte; v must have passed [Check].
+func MySQL(v row.Value) any {
+	switch v.Kind() {
+	case row.Timestamp:
+		return v.Time().UTC().Format("2006-01-02 15:04:05.000000")
+	case row.DecimalKind:
+		text := v.Decimal().String()
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return n
+		}
+		if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+			return n
+		}
+		return text
+	default:
+		return SQLite(v)
 	}
 }
 

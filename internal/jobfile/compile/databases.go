@@ -10,6 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/trait"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -74,32 +75,44 @@ func (c *compiler) checkStepDatabases(s *tree.Step) {
 	}
 }
 
-// checkMySQL refuses components that do not work on MySQL (rule MY1).
+// checkMySQL refuses components that do not work on MySQL, and keys of others (rule MY1).
 func (c *compiler) checkMySQL(s *tree.Step) {
 	for _, u := range tree.WithNested(s.Components()...) {
-		if _, works := u.Cfg.(trait.OnMySQL); works {
+		at, err := u.Node, errors.New("it does not work there")
+		if works, ok := u.Cfg.(trait.OnMySQL); ok {
+			err = works.OnMySQL()
+		}
+		if wrong, ok := errors.AsType[*registry.ConfigError](err); ok {
+			at = u.KeyNode(wrong.Key)
+		}
+		if err == nil {
 			continue
 		}
-		var names []string
-		if name, has := u.Database(); has {
-			names = append(names, cmp.Or(name, c.file.Model.Database))
-		}
-		if connector, ok := u.Cfg.(trait.Connector); ok {
-			for _, taken := range connector.Connections() {
-				name := cmp.Or(taken.Database, c.file.Model.Database)
-				if taken.OfStep {
-					name = c.file.DatabaseOf(s)
-				}
-				names = append(names, name)
-			}
-		}
-		for _, name := range names {
-			if db, err := c.deps.Provider.Database(name); err == nil && db.Dialect() == tx.MySQL {
-				c.problems.Add(u.Node, fmt.Sprintf("%s does not work on MySQL, as database %s is", u.What, db.Name()), "see docs/howto/mysql.md (rule MY1)")
+		for _, name := range c.databasesOf(s, u) {
+			if db, unknown := c.deps.Provider.Database(name); unknown == nil && db.Dialect() == tx.MySQL {
+				c.problems.Add(at, fmt.Sprintf("%s: database %s is MySQL: %v", u.What, db.Name(), err), "see docs/howto/mysql.md (rule MY1)")
 				break
 			}
 		}
 	}
+}
+
+func (c *compiler) databasesOf(s *tree.Step, u *tree.ComponentUse) (names []string) {
+	if name, has := u.Database(); has {
+		names = append(names, cmp.Or(name, c.file.Model.Database))
+	}
+	connector, ok := u.Cfg.(trait.Connector)
+	if !ok {
+		return names
+	}
+	for _, taken := range connector.Connections() {
+		name := cmp.Or(taken.Database, c.file.Model.Database)
+		if taken.OfStep {
+			name = c.file.DatabaseOf(s)
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 func (c *compiler) checkHandler(s *tree.Step) {

@@ -224,11 +224,12 @@ func startContext(c *core.ExecutionContext) (string, error) {
 // lock creates the row if it does not exist, and returns it locked: the upsert locks it in both
 // cases.
 func (s *claimed) lock(ctx context.Context) (*checkpoint, error) {
-	var rows []checkpoint
-	err := s.store.scan(ctx, &rows, `INSERT INTO {checkpoint} (repository, instance_id, step, job_name, step_execution_id, owner, epoch, claimed_at)
-		VALUES (?, ?, ?, '', 0, '', 0, {now})
-		ON CONFLICT (repository, instance_id, step) DO UPDATE SET repository = excluded.repository
-		RETURNING `+strings.Join(checkpointColumns(), ", "), s.key.values()...)
+	insert, conflict := `INSERT INTO {checkpoint} (repository, instance_id, step, job_name, step_execution_id, owner, epoch, claimed_at)
+		VALUES (?, ?, ?, '', 0, '', 0, {now}) `, "ON CONFLICT (repository, instance_id, step) DO UPDATE SET repository = excluded.repository"
+	if s.store.db.Dialect() == tx.MySQL {
+		conflict = "ON DUPLICATE KEY UPDATE repository = VALUES(repository)"
+	}
+	rows, err := s.change(ctx, insert+conflict, s.key.values()...)
 	if err != nil {
 		return nil, err
 	}
@@ -236,6 +237,21 @@ func (s *claimed) lock(ctx context.Context) (*checkpoint, error) {
 		return nil, fmt.Errorf("the checkpoint has %d rows instead of one", len(rows))
 	}
 	return &rows[0], nil
+}
+
+// change changes the step's row, and returns it. MySQL has no RETURNING: the transaction has the row's lock.
+func (s *claimed) change(ctx context.Context, text string, args ...any) (rows []checkpoint, err error) {
+	if s.store.db.Dialect() != tx.MySQL {
+		return rows, s.store.scan(ctx, &rows, text+" RETURNING "+strings.Join(checkpointColumns(), ", "), args...)
+	}
+	if done := s.store.exec(ctx, text, args...); done.Error != nil || done.RowsAffected == 0 {
+		return nil, done.Error
+	}
+	row, err := s.read(ctx)
+	if row != nil {
+		rows = append(rows, *row)
+	}
+	return rows, err
 }
 
 // chooseStart notes where the attempt starts: at the state committed here. The repository's record

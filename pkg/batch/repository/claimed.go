@@ -168,11 +168,11 @@ func (s *claimed) Reclaim(ctx context.Context, ref ports.StepRef) (ports.StepRef
 // raises the epoch of this attempt's row, so a greater one is its own.
 func (s *claimed) reclaim(ctx context.Context) (ports.Checkpoint, error) {
 	var rows []checkpoint
-	err := s.store.transact(ctx, func(ctx context.Context) error {
-		return s.store.scan(ctx, &rows, `UPDATE {checkpoint} SET epoch = epoch + 1
-			WHERE repository = ? AND instance_id = ? AND step = ? AND step_execution_id = ? AND owner = ? AND epoch >= ?
-			RETURNING `+strings.Join(checkpointColumns(), ", "),
+	err := s.store.transact(ctx, func(ctx context.Context) (err error) {
+		rows, err = s.change(ctx, `UPDATE {checkpoint} SET epoch = epoch + 1
+			WHERE repository = ? AND instance_id = ? AND step = ? AND step_execution_id = ? AND owner = ? AND epoch >= ?`,
 			append(s.key.values(), s.ref.ID, s.ref.Owner.String(), s.ref.Epoch)...)
+		return err
 	})
 	if err == nil && len(rows) == 0 {
 		err = core.ErrLostOwner

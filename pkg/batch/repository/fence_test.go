@@ -24,6 +24,10 @@ func TestACheckpointBesideTheDataIsPartOfTheTransactionThatWasBegun(t *testing.T
 				}
 				return a.Services.Checkpoints.Checkpoint(ctx, a.Ref, ports.Checkpoint{Position: position(2)})
 			})
+			if c.data.Dialect() == tx.MySQL { // takes no scripts
+				require.ErrorContains(c, err, "1064")
+				continue
+			}
 			require.ErrorIs(c, err, tx.ErrForeignEnd, script)
 			require.NotErrorIs(c, err, core.ErrLostOwner, script)
 		}

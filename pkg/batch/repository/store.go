@@ -173,7 +173,7 @@ func (s *store) rowsAtOnce(columns int) int {
 // bindVariable returns the nth bind variable of a statement that uses them in order. SQLite
 // compares a numbered variable with all earlier ones, which takes minutes if there are many.
 func (s *store) bindVariable(n int) string {
-	if s.db.Dialect() == tx.SQLite {
+	if s.db.Dialect() != tx.Postgres {
 		return "?"
 	}
 	return s.db.Dialect().Placeholder(n)

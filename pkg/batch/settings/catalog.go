@@ -134,7 +134,7 @@ func databaseSettings(name string) []setting {
 		s.Databases[name] = d
 	}
 	return []setting{
-		{"databases." + name + ".url", "", "sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME",
+		{"databases." + name + ".url", "", knownURLs,
 			func(s *Settings, text string) error {
 				change(s, func(d *Database) { d.URL = text })
 				return checkURL(text)
@@ -154,7 +154,7 @@ func databaseSettings(name string) []setting {
 // Reference lists key, environment variable, default and meaning of each setting.
 func Reference() [][4]string {
 	rows := [][4]string{
-		{"databases.NAME", "SURFIN_DATABASES_NAME", "", "URL of a database: sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME"},
+		{"databases.NAME", "SURFIN_DATABASES_NAME", "", "URL of a database: " + knownURLs + " (MySQL 8 and MariaDB: for data, not for the history)"},
 		{"databases.default", "DATABASE_URL", "sqlite:surfin.db", "URL of the database that is meant where none is named"},
 		{"databases.NAME.max_open", "SURFIN_DATABASES_NAME_MAX_OPEN", "0", databaseSettings("NAME")[1].doc},
 	}
@@ -279,6 +279,8 @@ func duration(text string) (time.Duration, error) {
 	return d, nil
 }
 
+const knownURLs = "sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME or mysql://USER:PASSWORD@HOST/NAME"
+
 func checkURL(text string) error {
 	scheme, rest, ok := strings.Cut(text, ":")
 	switch {
@@ -286,18 +288,18 @@ func checkURL(text string) error {
 		return errors.New("a database URL takes no ${...}: those are for job files, and the database is opened before one is read; " +
 			"give the whole URL by the environment (SURFIN_DATABASES_NAME, or DATABASE_URL), or leave the password to a file that only you read (PGPASSFILE)")
 	case !ok:
-		return fmt.Errorf("not a database URL: sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME")
+		return errors.New("not a database URL: " + knownURLs)
 	case scheme == "sqlite" && rest == "":
 		return fmt.Errorf("sqlite: needs a path, such as sqlite:surfin.db")
 	case scheme == "sqlite":
 		return nil
-	case scheme == "postgres" || scheme == "postgresql":
+	case scheme == "postgres" || scheme == "postgresql" || scheme == "mysql":
 		if _, err := url.Parse(text); err != nil {
 			return fmt.Errorf("the URL cannot be read (are special characters of the password escaped as %%XX?)")
 		}
 		return nil
 	}
-	return fmt.Errorf("%s: databases of this kind are not known (known: sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME)", scheme)
+	return fmt.Errorf("%s: databases of this kind are not known (known: %s)", scheme, knownURLs)
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -100,7 +100,7 @@ func TestDatabaseUrlIsForTheDefaultDatabase(t *testing.T) {
 func TestEverythingWrongIsReportedTogetherWithItsPlace(t *testing.T) {
 	t.Parallel()
 	dir := write(t, `databases:
-  default: mysql://h/d
+  default: oracle://h/d
   orders: {max_opne: 3}
 log:
   levle: info
@@ -123,8 +123,8 @@ colour: red
       |        ^
 --heartbeat: heartbeat: "-1s" is not a duration above zero (such as 30s, 5m)
 SURFIN_LOG_FORMAT: log.format: "xml" is not allowed (allowed: text, json)
-`+file+`:2:12: databases.default.url: mysql: databases of this kind are not known (known: sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME)
-    2 |   default: mysql://h/d
+`+file+`:2:12: databases.default.url: oracle: databases of this kind are not known (known: sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME or mysql://USER:PASSWORD@HOST/NAME)
+    2 |   default: oracle://h/d
       |            ^`)
 }
 

@@ -15,6 +15,13 @@ import (
 
 const defaultFetch = 1000
 
+type zeroDates string
+
+const zeroNull zeroDates = "null"
+
+// OnMySQL implements trait.OnMySQL.
+func (c *config) OnMySQL() error { return nil }
+
 // config configures the reader.
 type config struct {
 	SQL      registry.SQL  `key:"sql" main:"true" required:"true" doc:"One SELECT, without LIMIT; an ORDER BY of its own has no effect."`
@@ -26,7 +33,9 @@ type config struct {
 	First    string        `key:"first" doc:"The value at which the first instance begins, inclusive; without it, it reads all rows. For since only."`
 	Overlap  time.Duration `key:"overlap" doc:"How far before the last value the next instance begins, to catch rows that commit late; dates and timestamps only. Those rows are read again, so write them with mode upsert."`
 	zone     *time.Location
-	Fetch    int `key:"fetch" default:"1000" doc:"Rows per page."`
+	// zero dates of MySQL
+	ZeroDates zeroDates `key:"zero_dates" default:"error" enum:"error,null" doc:"On MySQL, how to read 0000-00-00 and 2026-00-00, which are no dates: error makes the item invalid; null reads null."`
+	Fetch     int       `key:"fetch" default:"1000" doc:"Rows per page."`
 }
 
 // Validate checks the options that need no item type.

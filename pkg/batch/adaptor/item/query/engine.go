@@ -3,6 +3,7 @@ package query
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -27,6 +28,18 @@ type resultColumn struct {
 	notNull bool
 	// The kind comes from the first values: as text, any value fits.
 	guessed bool
+	// of a decimal (MySQL)
+	scale int64
+	// a zero date is null (MySQL)
+	zeroIsNull bool
+}
+
+// variable is the nth one, to be compared with the column: MySQL would compare a decimal with a text as floats.
+func (c *resultColumn) variable(d tx.Dialect, n int) string {
+	if d == tx.MySQL && c.kind == row.DecimalKind {
+		return fmt.Sprintf("cast(%s as decimal(65, %d))", d.Placeholder(n), c.scale)
+	}
+	return d.Placeholder(n)
 }
 
 func (c *resultColumn) source() string { return quoted(cmp.Or(c.inner, c.name)) }

@@ -117,9 +117,9 @@ func (k *keyset) comparison() (head, tail string) {
 
 func (k *keyset) after() string {
 	keys, values := make([]string, len(k.keys)), make([]string, len(k.keys))
-	same := true
+	same := k.dialect != tx.MySQL || len(keys) == 1 // which uses no index for (a, b) > (?, ?)
 	for i := range k.keys {
-		keys[i], values[i] = k.keyColumn(i), k.dialect.Placeholder(len(k.args)+i+1)
+		keys[i], values[i] = k.keyColumn(i), k.columns[k.keys[i]].variable(k.dialect, len(k.args)+i+1)
 		same = same && k.order[i].desc == k.order[0].desc
 	}
 	if same {

@@ -141,7 +141,7 @@ func TestEveryRowIsReadOnceInEveryDirectionAndUnderEveryCollation(t *testing.T) 
 
 func TestAKeyIsReadDownwards(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table visit (day date not null, id integer not null)")
 		exec(t, db, "insert into visit values ('2026-01-01', 1), ('2026-01-01', 2), ('2026-01-02', 3), ('2026-01-03', 4)")
 		c := config{SQL: statement("select day, id from visit"), Key: []string{"day desc", "id"}, Fetch: 1}

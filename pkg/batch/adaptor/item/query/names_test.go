@@ -12,7 +12,7 @@ import (
 // SQLite renames a column true or false of a nested statement.
 func TestAColumnKeepsItsNameWhateverItIs(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, `create table odd (id bigint not null, "true" text, "FALSE" bigint not null, "null" text, "select" text, column2 text)`)
 		for _, values := range []string{"1, 'a', 7, 'n', 's', 'c'", "2, 'b', 8, 'n', 's', 'c'", "3, 'c', 9, 'n', 's', 'c'"} {
 			exec(t, db, "insert into odd values ("+values+")")

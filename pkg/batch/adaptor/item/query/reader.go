@@ -68,6 +68,8 @@ func newReader(db tx.Database, cfg config, schema *row.Schema) (*reader, error) 
 		r.engine = &postgres{}
 	case tx.SQLite:
 		r.engine = &sqlite{}
+	case tx.MySQL:
+		r.engine = &mysql{zeroIsNull: cfg.ZeroDates == zeroNull}
 	default:
 		return nil, fmt.Errorf("query: the dialect %s has no reader", db.Dialect())
 	}

@@ -40,12 +40,27 @@ func open(t testing.TB, url string) tx.Database {
 // each runs f on an empty database of every kind.
 func each(t *testing.T, f func(t *testing.T, db tx.Database)) {
 	t.Helper()
-	for _, dialect := range []tx.Dialect{tx.SQLite, tx.Postgres} {
+	on(t, f, tx.SQLite, tx.Postgres)
+}
+
+// everywhere also runs f on MariaDB.
+func everywhere(t *testing.T, f func(t *testing.T, db tx.Database)) {
+	t.Helper()
+	on(t, f, tx.SQLite, tx.Postgres, tx.MySQL)
+}
+
+func on(t *testing.T, f func(t *testing.T, db tx.Database), dialects ...tx.Dialect) {
+	t.Helper()
+	for _, dialect := range dialects {
 		t.Run(string(dialect), func(t *testing.T) {
 			t.Parallel()
 			url := testdb.SQLite
-			if dialect == tx.Postgres {
+			switch dialect {
+			case tx.Postgres:
 				url = testdb.Postgres
+			case tx.MySQL:
+				url = testdb.MySQL
+			case tx.SQLite:
 			}
 			f(t, open(t, url(t)))
 		})
@@ -192,7 +207,7 @@ func TestEveryTypeOfKeyIsReadPageByPage(t *testing.T) {
 
 func TestAKeyThatIsNotUniqueFailsWhereverTheDuplicatesAre(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table d (k integer, v integer)")
 		for i := range 12 {
 			exec(t, db, fmt.Sprintf("insert into d values (%d, %d)", min(i, 8), i)) // 8 is there four times
@@ -231,7 +246,7 @@ func TestKeysThatOnlyTheDatabaseTakesAsEqualAreDuplicates(t *testing.T) {
 
 func TestANullInTheKeyIsRefusedBeforeTheFirstRow(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table n (a integer, b integer)")
 		exec(t, db, "insert into n values (1, 1), (2, null)")
 		r, err := newReader(db, config{SQL: statement("select * from n -- with a comment"), Key: []string{"a", "b"}}, unknown(t))
@@ -242,7 +257,7 @@ func TestANullInTheKeyIsRefusedBeforeTheFirstRow(t *testing.T) {
 
 func TestRowsWrittenBehindTheKeyWhileItIsReadAreReadToo(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table q (id integer primary key)")
 		exec(t, db, "insert into q values (1), (2), (3)")
 		r := opened(t, db, config{SQL: statement("select id from q"), Key: []string{"id"}, Fetch: 2}, unknown(t), nil)
@@ -283,7 +298,7 @@ func TestTheDatabaseDescribesWhatHasNoItem(t *testing.T) {
 
 func TestAResultThatDoesNotFitTheItemIsRefusedWhenItIsOpened(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table c (id integer primary key, email text)")
 		s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "emial", Kind: row.String})
 		r, err := newReader(db, config{SQL: statement("select * from c"), Key: []string{"id"}}, s)
@@ -305,7 +320,7 @@ func TestAResultThatDoesNotFitTheItemIsRefusedWhenItIsOpened(t *testing.T) {
 
 func TestARowThatDoesNotFitIsAnInvalidItemAndIsPassed(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table v (id integer primary key, n text)")
 		exec(t, db, "insert into v values (1, '12'), (2, 'twelve'), (3, '')")
 		s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "n", Kind: row.Int, Nullable: true})
@@ -406,7 +421,7 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 
 func TestAPositionOfAnotherKeyIsRefused(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table p (id integer primary key, no integer)")
 		exec(t, db, "insert into p values (1, 1)")
 		c := config{SQL: statement("select * from p"), Key: []string{"id"}}

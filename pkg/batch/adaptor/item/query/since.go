@@ -179,7 +179,7 @@ func (r *reader) bounds(column *resultColumn) (w where, err error) {
 			return err
 		}
 		w.args = append(w.args, r.engine.bind(v))
-		conditions = append(conditions, fmt.Sprintf("q.%s %s %s", column.source(), operator, r.db.Dialect().Placeholder(len(r.args)+len(w.args))))
+		conditions = append(conditions, fmt.Sprintf("q.%s %s %s", column.source(), operator, column.variable(r.db.Dialect(), len(r.args)+len(w.args))))
 		return nil
 	}
 	from := ">"

@@ -15,7 +15,7 @@ func (r *reader) connect(ctx context.Context) (tx.Conn, error) {
 		return r.db.Conn(), nil
 	}
 	attr := tx.Attr{ReadOnly: true}
-	if r.db.Dialect() == tx.Postgres { // SQLite's is a snapshot anyway
+	if r.db.Dialect() != tx.SQLite { // whose transactions are snapshots anyway
 		attr.Isolation = sql.LevelRepeatableRead
 	}
 	var err error

@@ -23,7 +23,7 @@ import (
 // Rule C15m.
 func TestASnapshotIsReadWithoutAKeyWhateverBecomesOfTheTable(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table twice (n integer, s text)")
 		exec(t, db, "insert into twice values (1, 'a'), (1, 'a'), (null, 'b'), (2, 'c')")
 		for fetch := 1; fetch < 6; fetch++ {

@@ -134,8 +134,14 @@ func (w *writer) noteEarlier(ctx context.Context, conn tx.Conn) error {
 // again if its type has the scale.
 func (w *writer) typeOf(f *row.Field) string {
 	name := w.engine.typeName(f.Kind)
-	if f.Kind == row.DecimalKind && f.Scale != nil && w.db.Dialect() == tx.SQLite {
-		name = fmt.Sprintf("%s(30, %d)", name, *f.Scale)
+	if f.Kind == row.DecimalKind && f.Scale != nil {
+		switch w.db.Dialect() {
+		case tx.SQLite:
+			name = fmt.Sprintf("%s(30, %d)", name, *f.Scale)
+		case tx.MySQL:
+			name = fmt.Sprintf("decimal(65, %d)", min(*f.Scale, mysqlScale))
+		case tx.Postgres:
+		}
 	}
 	return name
 }
@@ -150,7 +156,11 @@ func (w *writer) createStatement(schema *row.Schema) string {
 			b.WriteByte(',')
 		}
 		f := schema.Field(schema.Index(w.config.field(name)))
-		fmt.Fprintf(&b, "\n  %s %s", quoted(name), w.typeOf(f))
+		typ := w.typeOf(f)
+		if d == tx.MySQL && slices.Contains(w.config.Key, name) {
+			typ = mysqlKey(typ)
+		}
+		fmt.Fprintf(&b, "\n  %s %s", quoted(name), typ)
 		if !f.Nullable || slices.Contains(w.config.Key, name) {
 			b.WriteString(" not null")
 		}

@@ -16,7 +16,7 @@ import (
 // Rule D10.
 func TestAColumnTakesADecimalWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		long := strings.Repeat("9", 30) + ".25"
 		exec(t, db, "create table money (id integer primary key, amount numeric(12,2), exact text, wide double precision, whole bigint)")
 		sqlite := db.Dialect() == tx.SQLite

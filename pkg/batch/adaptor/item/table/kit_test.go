@@ -38,12 +38,27 @@ func open(t testing.TB, url string) tx.Database {
 // each runs f on an empty database of every kind.
 func each(t *testing.T, f func(t *testing.T, db tx.Database)) {
 	t.Helper()
-	for _, dialect := range []tx.Dialect{tx.SQLite, tx.Postgres} {
+	on(t, f, tx.SQLite, tx.Postgres)
+}
+
+// everywhere also runs f on MariaDB.
+func everywhere(t *testing.T, f func(t *testing.T, db tx.Database)) {
+	t.Helper()
+	on(t, f, tx.SQLite, tx.Postgres, tx.MySQL)
+}
+
+func on(t *testing.T, f func(t *testing.T, db tx.Database), dialects ...tx.Dialect) {
+	t.Helper()
+	for _, dialect := range dialects {
 		t.Run(string(dialect), func(t *testing.T) {
 			t.Parallel()
 			url := testdb.SQLite
-			if dialect == tx.Postgres {
+			switch dialect {
+			case tx.Postgres:
 				url = testdb.Postgres
+			case tx.MySQL:
+				url = testdb.MySQL
+			case tx.SQLite:
 			}
 			f(t, open(t, url(t)))
 		})

@@ -28,7 +28,7 @@ func oddOnly(t *testing.T, db tx.Database, name string) {
 // Rule C11a.
 func TestRowsThatTheTableLeavesOutAreNotWritten(t *testing.T) {
 	t.Parallel()
-	eachMode(t, func(t *testing.T, db tx.Database, mode writeMode) {
+	eachMode(t, each, func(t *testing.T, db tx.Database, mode writeMode) {
 		s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "v", Kind: row.Int})
 		exec(t, db, "create table half (id integer primary key, v integer)")
 		oddOnly(t, db, "half")

@@ -72,6 +72,9 @@ func isSame(err, failure error) bool {
 	if errors.As(err, &one) && errors.As(failure, &other) {
 		return one.Code == other.Code && one.ConstraintName == other.ConstraintName && one.Detail == other.Detail && one.Message == other.Message
 	}
+	if code := dberr.MySQLCode(failure); code != 0 {
+		return dberr.MySQLCode(err) == code
+	}
 	code := dberr.SQLiteCode(failure)
 	return err != nil && code != 0 && dberr.SQLiteCode(err) == code
 }

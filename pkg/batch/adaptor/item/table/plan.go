@@ -32,6 +32,8 @@ type plan struct {
 	ignored    []string // fields without a column that are left out
 	cleared    string
 	leaveOut   func(n int64) error
+	onlyKey    bool
+	packet     int
 	texts      map[int]string
 }
 
@@ -42,7 +44,7 @@ func newPlan(cfg *config, schema *row.Schema, table *relation, d tx.Dialect) (*p
 	if err := cfg.checkFields(schema); err != nil {
 		return nil, err
 	}
-	p := &plan{config: cfg, schema: schema, copies: table.copies, drops: table.drops, rekeys: table.rekeys && cfg.mode() == modeUpsert, texts: map[int]string{}, onPostgres: d == tx.Postgres}
+	p := &plan{config: cfg, schema: schema, copies: table.copies, drops: table.drops, rekeys: table.rekeys && cfg.mode() == modeUpsert, texts: map[int]string{}, onPostgres: d == tx.Postgres, onlyKey: table.onlyKey, packet: table.packet}
 	p.counts = cfg.LeftOut != leftOutIgnore && !table.uncounted
 	names := make([]string, len(table.columns))
 	for i := range table.columns {

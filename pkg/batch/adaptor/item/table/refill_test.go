@@ -202,7 +202,7 @@ func TestNumbersAndQuotedNamesOutliveAReplace(t *testing.T) {
 
 func TestAnUpdateMayPassWhatIsNotThere(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		s := stock(t, db)
 		w := writerTo(t, db, s, config{Name: "stock", Mode: modeUpdate, Key: []string{"id"}, Missing: missingIgnore})
 		require.NoError(t, write(db, w, s, ints(5, 50), ints(2, 21)))

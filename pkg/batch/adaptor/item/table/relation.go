@@ -20,11 +20,15 @@ type relation struct {
 	drops, rekeys bool
 	// The rows that a view of SQLite takes are not counted.
 	uncounted bool
+	// The key of an upsert is the only unique index (MySQL).
+	onlyKey bool
+	// bytes of a statement (MySQL)
+	packet  int
 	refuses   map[writeMode]string
 }
 
 func (r *relation) indexOf(name string, d tx.Dialect) int {
-	return slices.IndexFunc(r.columns, func(c column) bool { return c.name == name || d == tx.SQLite && strings.EqualFold(c.name, name) })
+	return slices.IndexFunc(r.columns, func(c column) bool { return c.name == name || d != tx.Postgres && strings.EqualFold(c.name, name) })
 }
 
 func (r *relation) absent() bool { return len(r.columns) == 0 }
@@ -41,6 +45,8 @@ type column struct {
 	asText bool
 	// Null means any
 	kind row.Kind
+	// a variable that is compared with it, or "" for a plain one (MySQL)
+	compared string
 	// for times without an offset
 	zone *time.Location
 	// of numeric(p, s)

@@ -184,7 +184,7 @@ func TestTheCatalogIsAskedAgainAfterAReconnect(t *testing.T) {
 
 func TestSeveralMayCreateOneTableAtOnce(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		s := schema(t, row.Field{Name: "id", Kind: row.Int})
 		for round := range 10 {
 			errs := make(chan error, 4)

@@ -62,6 +62,11 @@ func newWriter(db tx.Database, cfg config, schema *row.Schema) (*writer, error) 
 		w.engine = &postgres{zone: cfg.zone}
 	case tx.SQLite:
 		w.engine = &sqlite{zone: cfg.zone}
+	case tx.MySQL:
+		w.engine = &mysql{config: &w.config}
+		if err := cfg.OnMySQL(); err != nil {
+			return nil, fmt.Errorf("table: %w", err)
+		}
 	default:
 		return nil, fmt.Errorf("table: the dialect %s has no table writer", db.Dialect())
 	}
@@ -265,6 +270,9 @@ func (w *writer) readCatalog(ctx context.Context, conn tx.Conn, schema *row.Sche
 	}
 	if err := describe(); err != nil || !w.table.absent() || !w.config.Create || schema == nil {
 		return err
+	}
+	if w.db.Dialect() == tx.MySQL { // CREATE would commit (rule MY3)
+		conn = w.db.Conn()
 	}
 	if _, err := conn.ExecContext(ctx, w.engine.oneByOne(w.createStatement(schema))); err != nil {
 		return fmt.Errorf("table %s: create: %w", w.config.Name, err)

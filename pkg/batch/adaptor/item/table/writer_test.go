@@ -24,7 +24,7 @@ import (
 )
 
 // eachMode is each for the modes insert and upsert, which are COPY and arrays on PostgreSQL.
-func eachMode(t *testing.T, f func(t *testing.T, db tx.Database, mode writeMode)) {
+func eachMode(t *testing.T, each func(*testing.T, func(*testing.T, tx.Database)), f func(t *testing.T, db tx.Database, mode writeMode)) {
 	t.Helper()
 	for _, mode := range []writeMode{modeInsert, modeUpsert} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -36,7 +36,7 @@ func eachMode(t *testing.T, f func(t *testing.T, db tx.Database, mode writeMode)
 
 func TestEveryKindOfValueComesBackAsItWasWritten(t *testing.T) {
 	t.Parallel()
-	eachMode(t, func(t *testing.T, db tx.Database, mode writeMode) {
+	eachMode(t, everywhere, func(t *testing.T, db tx.Database, mode writeMode) {
 		s := everyKind(t)
 		w := writerTo(t, db, s, config{Name: "everything", Mode: mode, Create: true, Key: []string{"id"}})
 		null := row.Value{}
@@ -78,7 +78,9 @@ func TestEveryKindOfValueComesBackAsItWasWritten(t *testing.T) {
 		require.NoError(t, write(db, w, s, many...))
 		requireSame(t, many, readAll(t, db, s, "select * from everything where id >= 1000", "id"))
 		described := readAll(t, db, nil, "select * from everything where id >= 1000", "id")
-		requireSame(t, many, described) // the database describes the created table
+		if db.Dialect() != tx.MySQL { // which describes a bool as an int, and others as texts
+			requireSame(t, many, described) // the database describes the created table
+		}
 	})
 }
 
@@ -126,7 +128,7 @@ func value(t *rapid.T, f *row.Field) row.Value {
 
 func TestWhatTableWritesIsWhatQueryReads(t *testing.T) {
 	t.Parallel()
-	eachMode(t, func(t *testing.T, db tx.Database, mode writeMode) {
+	eachMode(t, everywhere, func(t *testing.T, db tx.Database, mode writeMode) {
 		s := everyKind(t)
 		w := writerTo(t, db, s, config{Name: "anything", Mode: mode, Create: true, Key: []string{"id"}})
 		rapid.Check(t, func(t *rapid.T) {
@@ -148,7 +150,7 @@ func TestWhatTableWritesIsWhatQueryReads(t *testing.T) {
 
 func TestUpsertsAreWhatOneUpsertPerItemInOrderWouldBe(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		s := schema(t, row.Field{Name: "a", Kind: row.Int}, row.Field{Name: "b", Kind: row.String}, row.Field{Name: "v", Kind: row.Int, Nullable: true})
 		w := writerTo(t, db, s, config{Name: "pairs", Mode: modeUpsert, Create: true, Key: []string{"a", "b"}})
 		want := map[string][]row.Value{}
@@ -174,7 +176,7 @@ func TestUpsertsAreWhatOneUpsertPerItemInOrderWouldBe(t *testing.T) {
 
 func TestAnUpsertOfAKeyAloneLeavesRowsThatAreThere(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table seen (id integer primary key, note text default 'new')")
 		exec(t, db, "insert into seen values (1, 'old')")
 		s := schema(t, row.Field{Name: "id", Kind: row.Int})
@@ -209,7 +211,7 @@ func TestKeysThatOnlyPostgresKnowsToBeEqualAreUpsertedOnce(t *testing.T) {
 
 func TestUpdateChangesEveryRowAndNamesTheOneThatIsNotThere(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table stock (id integer primary key, n integer not null, note text not null)")
 		exec(t, db, "insert into stock values (1, 10, 'a'), (2, 20, 'b'), (3, 30, 'c')")
 		s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "n", Kind: row.Int})
@@ -226,7 +228,7 @@ func TestUpdateChangesEveryRowAndNamesTheOneThatIsNotThere(t *testing.T) {
 
 func TestDeleteRemovesByKeyAndDoesNotMindWhatIsGone(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table line (bill integer, pos integer, primary key (bill, pos))")
 		exec(t, db, "insert into line values (1, 1), (1, 2), (2, 1)")
 		s := schema(t, row.Field{Name: "text", Kind: row.String}, row.Field{Name: "pos", Kind: row.Int}, row.Field{Name: "bill", Kind: row.Int})
@@ -239,7 +241,7 @@ func TestDeleteRemovesByKeyAndDoesNotMindWhatIsGone(t *testing.T) {
 
 func TestAUniqueViolationIsInTheChainAndTheTransactionIsUndone(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		s := schema(t, row.Field{Name: "id", Kind: row.Int})
 		w := writerTo(t, db, s, config{Name: "once", Create: true, Key: []string{"id"}})
 		var chunk [][]row.Value
@@ -291,7 +293,7 @@ func TestAfterAFailedCopyTheSameTransactionCanOnlyRollBack(t *testing.T) {
 
 func TestAnInvalidValueNamesItsFieldAndSendsNothing(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "x", Kind: row.Float, Nullable: true}, row.Field{Name: "s", Kind: row.String, Nullable: true})
 		w := writerTo(t, db, s, config{Name: "odd", Create: true})
 		for _, c := range []struct {
@@ -315,7 +317,7 @@ func TestAnInvalidValueNamesItsFieldAndSendsNothing(t *testing.T) {
 
 func TestAnAbsentTableSaysHowToMakeIt(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		s := everyKind(t)
 		w, err := newWriter(db, config{Name: "nowhere", Mode: modeUpsert, Key: []string{"id"}}, s)
 		require.NoError(t, err)
@@ -331,7 +333,7 @@ func TestAnAbsentTableSaysHowToMakeIt(t *testing.T) {
 
 func TestFieldsAndColumnsThatDoNotMeetAreAllNamed(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, `create table customer (id integer primary key, email text, twice integer generated always as (id * 2) stored, created text default 'today')`)
 		s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "emial", Kind: row.String}, row.Field{Name: "twice", Kind: row.Int})
 		w, err := newWriter(db, config{Name: "customer"}, s)
@@ -349,7 +351,7 @@ func TestFieldsAndColumnsThatDoNotMeetAreAllNamed(t *testing.T) {
 
 func TestRowsOfAnOpenSchemaCreateTheirTableWithTheFirstChunk(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		unknown, err := row.Open()
 		require.NoError(t, err)
 		w := writerTo(t, db, unknown, config{Name: "found", Create: true, Key: []string{"id"}})
@@ -364,7 +366,7 @@ func TestRowsOfAnOpenSchemaCreateTheirTableWithTheFirstChunk(t *testing.T) {
 
 func TestAChunkWithoutATransactionIsRefused(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		s := schema(t, row.Field{Name: "id", Kind: row.Int})
 		w := writerTo(t, db, s, config{Name: "alone", Create: true})
 		err := w.WriteRecords(context.Background(), s, [][]row.Value{ints(1)})
@@ -414,7 +416,7 @@ type customer struct {
 
 func TestStructsAreWrittenAndReadThroughTheirItemType(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	everywhere(t, func(t *testing.T, db tx.Database) {
 		itemType := item.TypeOf[customer]("customer")
 		w, err := itemType.ToRecords(writerTo(t, db, itemType.Schema(), config{Name: "customer", Create: true, Batch: 2}))
 		require.NoError(t, err)

@@ -46,6 +46,14 @@ func (c *config) Validate() error {
 	return nil
 }
 
+// OnMySQL implements trait.OnMySQL.
+func (c *config) OnMySQL() error {
+	if c.Query.IsZero() {
+		return nil
+	}
+	return &registry.ConfigError{Key: "query", Err: errors.New("only a statement can be run there")}
+}
+
 // The database is unknown when a job file is loaded: every dialect counts.
 func (c *config) checkControl() error {
 	first, some := control(c.Statement, tx.SQLite)

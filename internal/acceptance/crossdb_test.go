@@ -195,6 +195,33 @@ func TestExplainAsksTheOtherDatabaseWhatIsCommitted(t *testing.T) {
 	})
 }
 
+// Rule MY1.
+func TestAMisfitOfMySQLIsRefusedAtItsLine(t *testing.T) {
+	t.Parallel()
+	url := testdb.MySQL(t)
+	s := newScene(t, testdb.SQLite(t), map[string]string{
+		"surfin.yaml": fmt.Sprintf("databases:\n  data: {url: %q}\n", url),
+		"load.yaml": `job: load
+database: data
+flow:
+- step: load
+  chunk:
+    reader: {query: {sql: select id from bird, key: [id]}}
+    processor: {dedupe: {key: [id]}}
+    writer: {table: {name: copy, mode: replace}}
+`,
+	})
+	code, out := s.run("run", "load.yaml")
+	require.Equal(t, 2, code, out)
+	require.Contains(t, out, "load.yaml:8:34")
+	require.Contains(t, out, "load.yaml:7:")
+	require.Contains(t, out, "database data is MySQL: ")
+	require.NotContains(t, out, "query: database data")
+	code, out = newScene(t, url, nil).run("list")
+	require.NotZero(t, code)
+	require.Contains(t, out, "is MySQL, which can hold a job's data, but not yet the history")
+}
+
 // awaitStopped returns when every thread of the process has stopped: the signal takes a moment, in which a
 // transaction may begin.
 func awaitStopped(t *testing.T, p *process) {

@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// mysqlDriver runs scripts whose statements can be executed again: DDL commits.
+// mysqlDriver runs scripts that can be executed again: DDL commits.
 type mysqlDriver struct {
 	ctx     context.Context // the library's interface takes none
 	pool    *sql.DB

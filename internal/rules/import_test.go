@@ -161,7 +161,7 @@ func libraries() []guarded {
 		"pkg/batch/adaptor/database/...", "internal/migrator/...", "internal/dberr/...", "internal/pgxconn",
 		"pkg/batch/adaptor/item/table/...", "pkg/batch/adaptor/item/query/...", "pkg/batch/adaptor/tasklet/sql/...",
 		"pkg/batch/adaptor/tasklet/compare/...",
-		"pkg/batch/adaptor/engine/river/...", "pkg/batch", // whose options take an application's pool
+		"pkg/batch/adaptor/engine/river/...", "pkg/batch", // its options take an application's pool
 	}
 	screens := []string{"internal/cli/..."}
 	yaml := []string{"internal/yamlfile/...", "internal/jobfile/..."}

@@ -11,7 +11,7 @@
 // tables. A test about missing tables, or two histories in one database, uses EachEmpty,
 // EmptySQLite or EmptyPostgres.
 //
-// The MariaDB server is the one whose admin URL SURFIN_TEST_MYSQL has, else one that the first test
+// The MariaDB server is that of the admin URL in SURFIN_TEST_MYSQL, else one that the first test
 // of the package that asks for it starts.
 //
 // It imports the drivers and internal/testdb/pgcluster. Only tests import it.

@@ -56,7 +56,7 @@ func sharedSettings(dir string) []string {
 	}
 }
 
-// systemTables is what mariadb-install-db, which needs the client's package, executes, without the texts of HELP.
+// systemTables are the statements of mariadb-install-db, which needs the client's package, without HELP.
 func systemTables() (text []byte, err error) {
 	text = []byte("create database mysql;\nuse mysql;\nset @auth_root_socket = null;\n")
 	for _, file := range []string{"system_tables.sql", "performance_tables.sql", "system_tables_data.sql"} {
@@ -132,7 +132,7 @@ func (m *MariaDB) ready(ctx context.Context, source string) error {
 	}
 }
 
-// program finds what Debian keeps in /usr/sbin, which is not on everybody's PATH.
+// program also looks in /usr/sbin, which is not on everybody's PATH.
 func program(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path

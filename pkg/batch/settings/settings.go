@@ -177,6 +177,9 @@ func (d Database) String() string {
 		return scheme
 	}
 	text := "postgres "
+	if u.Scheme == "mysql" {
+		text = "mysql "
+	}
 	if name := u.User.Username(); name != "" {
 		text += name + "@"
 	}

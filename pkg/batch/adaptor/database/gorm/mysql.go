@@ -21,7 +21,7 @@ import (
 
 const (
 	mysqlPort = "3306"
-	// of a cursor whose reader is slow
+	// of a cursor with a slow reader
 	netWriteTimeout = 600
 )
 
@@ -34,7 +34,7 @@ func parseMySQL(raw string) (*mysql.Config, error) {
 	c := mysql.NewConfig()
 	c.DBName = strings.TrimPrefix(u.Path, "/")
 	if u.Hostname() == "" || c.DBName == "" {
-		return nil, errors.New("the URL names no host or no database: write mysql://user:password@host:3306/database")
+		return nil, errors.New("the URL names no host or no database: write mysql://USER@HOST:3306/NAME")
 	}
 	port := u.Port()
 	if port == "" {

@@ -138,7 +138,7 @@ func idsOf(t *testing.T, db tx.Database) (ids []int64) {
 	return ids
 }
 
-// Rule MY4: 1205 takes back its statement only, and what follows a deadlock would commit by itself.
+// Rule MY4: 1205 takes back its statement only, and a statement after a deadlock would commit by itself.
 func TestAfterALockWaitOrADeadlockNothingOfTheTransactionStays(t *testing.T) {
 	t.Parallel()
 	for _, deadlock := range []bool{false, true} {

@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// mysqlDriver is what a connection of go-sql-driver/mysql can do.
+// mysqlDriver has the methods of a connection of go-sql-driver/mysql.
 type mysqlDriver interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -33,7 +33,7 @@ type mysqlConn struct {
 	trace trace
 	// whether it is in a transaction
 	within bool
-	// what a transaction has died of, or nil (rule MY4)
+	// the end of the transaction, or nil (rule MY4)
 	fatal error
 	// A savepoint is set that shows whether the statement after it has ended the transaction.
 	marked  bool
@@ -70,7 +70,7 @@ func (c *mysqlConn) renew() error { return errors.Join(driver.ErrBadConn, c.mysq
 
 const mark = "surfin_mark"
 
-// note refuses what would commit the transaction (rule MY3), or go on in one that has ended (rule MY4).
+// note refuses a commit (rule MY3), and statements after the end (rule MY4).
 func (c *mysqlConn) note(ctx context.Context, query string) error {
 	if c.within {
 		if c.fatal != nil {
@@ -244,7 +244,7 @@ func (c *mysqlConn) beat(limit time.Duration) (isInTransaction bool) {
 	return true
 }
 
-// mysqlRows is what rows of go-sql-driver/mysql can do.
+// mysqlRows has the methods of rows of go-sql-driver/mysql.
 type mysqlRows interface {
 	driver.Rows
 	driver.RowsNextResultSet
@@ -420,7 +420,7 @@ func inOrder(args []driver.NamedValue, order []int) []driver.NamedValue {
 	}
 	list := make([]driver.NamedValue, 0, len(order))
 	for i, n := range order {
-		if n < len(args) { // the server says what is missing
+		if n < len(args) { // the server reports the missing ones
 			list = append(list, driver.NamedValue{Ordinal: i + 1, Value: args[n].Value})
 		}
 	}

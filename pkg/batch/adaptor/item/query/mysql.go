@@ -18,7 +18,7 @@ type mysql struct {
 	zeroIsNull bool
 }
 
-// output shows as texts what the driver would change: zero dates, and floats of more than 6 digits.
+// The driver would change zero dates, and the server floats of more than 6 digits.
 func (e *mysql) output(c *resultColumn) string {
 	name := "q." + c.source()
 	switch c.typ {

@@ -15,7 +15,7 @@ func (r *reader) connect(ctx context.Context) (tx.Conn, error) {
 		return r.db.Conn(), nil
 	}
 	attr := tx.Attr{ReadOnly: true}
-	if r.db.Dialect() != tx.SQLite { // whose transactions are snapshots anyway
+	if r.db.Dialect() != tx.SQLite { // there it is a snapshot anyway
 		attr.Isolation = sql.LevelRepeatableRead
 	}
 	var err error

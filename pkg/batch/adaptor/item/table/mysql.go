@@ -218,7 +218,7 @@ func (m *mysqlColumn) keepsBytes(v row.Value) (row.Value, change) {
 	return v, unchanged
 }
 
-// textLimit refuses what MySQL would cut off without an error: blanks beyond the length, and at the end of a char.
+// MySQL cuts these off without an error: blanks beyond the length, and at the end of a char.
 func (m *mysqlColumn) textLimit() *limit {
 	switch m.dataType {
 	case "char":

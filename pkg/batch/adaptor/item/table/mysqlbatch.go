@@ -17,7 +17,7 @@ const (
 	// mysqlBytes and mysqlVariables bound a statement of several rows, and so does max_allowed_packet.
 	mysqlBytes     = 1 << 20
 	mysqlVariables = 65535
-	// what else is in a packet
+	// the rest of a packet
 	packetHead = 4 << 10
 )
 

@@ -24,7 +24,7 @@ type relation struct {
 	onlyKey bool
 	// bytes of a statement (MySQL)
 	packet  int
-	refuses   map[writeMode]string
+	refuses map[writeMode]string
 }
 
 func (r *relation) indexOf(name string, d tx.Dialect) int {

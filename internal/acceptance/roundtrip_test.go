@@ -33,6 +33,8 @@ flow:
 		return line.Busiest()
 	}
 	few, many := run(100*chunks), run(200*chunks)
-	require.Equal(t, testproxy.Messages{Queries: 2 * chunks, Executes: chunks, RoundTrips: 3 * chunks},
-		testproxy.Messages{Queries: many.Queries - few.Queries, Executes: many.Executes - few.Executes, RoundTrips: many.RoundTrips - few.RoundTrips})
+	require.Equal(t, chunks, many.Executes-few.Executes)
+	const others = 4 // such as a heartbeat in one of the runs
+	require.InDelta(t, 2*chunks, many.Queries-few.Queries, others)
+	require.InDelta(t, 3*chunks, many.RoundTrips-few.RoundTrips, others)
 }

@@ -3,9 +3,11 @@ package browser
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
@@ -36,6 +38,7 @@ func TestEveryKeyDoesWhatTheListOfKeysSays(t *testing.T) {
 			b.do(press(kb.Escape))
 			b.await(`!document.getElementById("palette").open`)
 		}
+		b.findsTheLastText()
 		for _, to := range []struct{ key, path string }{{"n", "/"}, {"j", "/jobs"}, {"e", "/executions"}, {"s", "/schedules"}, {"w", "/workers"}, {"t", "/tasks"}} {
 			require.EqualValues(t, 200, b.goes(press("g"+to.key)), to.key)
 			require.Equal(t, to.path, b.path())
@@ -55,6 +58,32 @@ func TestEveryKeyDoesWhatTheListOfKeysSays(t *testing.T) {
 			b.reachesAll()
 		}
 	})
+}
+
+// findsTheLastText types into the palette while the answers to earlier texts are on their way.
+func (b *tab) findsTheLastText() {
+	b.t.Helper()
+	b.slow(time.Second)
+	b.await(`document.activeElement === document.body`) // an input that was closed has the focus for a moment
+	b.do(press("/"))
+	b.await(`document.getElementById("palette").open && document.activeElement.closest("#palette")`)
+	for _, text := range []string{"x", "y", "z", kb.Backspace + kb.Backspace + kb.Backspace + "payments"} {
+		b.do(press(text))
+		time.Sleep(250 * time.Millisecond) // the palette asks
+	}
+	b.await(`document.querySelector("#palette a[href='/jobs/payments']")`)
+	b.slow(0)
+	b.do(press(kb.Escape))
+	b.await(`!document.getElementById("palette").open`)
+}
+
+// slow delays all answers from now on.
+func (b *tab) slow(latency time.Duration) {
+	b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		conditions := []*network.Conditions{{Latency: float64(latency.Milliseconds()), DownloadThroughput: -1, UploadThroughput: -1}}
+		_, err := cdp.Call(ctx, target, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: conditions})
+		return err
+	}))
 }
 
 // controlK presses Ctrl-K.

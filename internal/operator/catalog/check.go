@@ -17,7 +17,7 @@ type Checked struct {
 }
 
 // A file that has not changed is read again after recheck, since it may depend on more than the files that
-// it names; one call reads one of these, so that none takes long.
+// it names; one call reads the oldest of these, so that none takes long.
 const recheck = 30 * time.Second
 
 // checks keeps the results of a catalog, since reading a file takes a millisecond.
@@ -41,7 +41,7 @@ type state struct {
 func (c *Catalog) Check(names []string) []Checked {
 	c.checks.mu.Lock()
 	defer c.checks.mu.Unlock()
-	list, again := make([]Checked, 0, len(names)), false
+	list, oldest := make([]Checked, 0, len(names)), c.checks.oldest(names)
 	for _, name := range names {
 		if file := c.carried[name]; file != nil {
 			list = append(list, Checked{JobName: name, Path: file.Path()})
@@ -52,17 +52,25 @@ func (c *Catalog) Check(names []string) []Checked {
 			continue
 		}
 		known := c.checks.jobs[name]
-		old := !again && time.Since(known.at) > recheck
-		if old || known.hasChanged() {
+		if name == oldest && time.Since(known.at) > recheck || known.hasChanged() {
 			before := stateOf(from.String())
 			file, err := c.File(name)
 			known = checkOf(from.String(), before, file, err)
 			c.checks.jobs[name] = known
 		}
-		again = again || old
 		list = append(list, Checked{name, from.String(), known.err})
 	}
 	return list
+}
+
+func (c *checks) oldest(names []string) (oldest string) {
+	for _, name := range names {
+		known, is := c.jobs[name]
+		if is && (oldest == "" || known.at.Before(c.jobs[oldest].at)) {
+			oldest = name
+		}
+	}
+	return oldest
 }
 
 // checkOf is the result of loading a file, which had this state before.

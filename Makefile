@@ -15,6 +15,8 @@ OUTAGES ?= 100
 SOAK ?= 10000
 FROZEN ?= 200
 TASK_FAULTS ?= 200
+# Kills and freezes of each writer in an object store, in `make soak`.
+PLACES ?= 50
 # How long `make fuzz` looks for texts on which a property does not hold, for each target.
 FUZZ ?= 10m
 # The seed of random cases in `make test` and `make quick`: a run that gates a change does not fail
@@ -33,7 +35,7 @@ PACKAGES ?= 2
 # goroutine after the other, and what it has in common with concurrent code is run under it by the
 # tests of that. `make test PKG=./internal/conformance` runs any of them with it, and `make soak`
 # those of random cases.
-PLAIN = grep -rlx --include='*_test.go' '//test:plain' . | grep -v '^./bench/' | xargs -n 1 dirname | sort -u
+PLAIN = grep -rlx --include='*_test.go' '//test:plain' . | grep -v '^./\(bench\|contrib\)/' | xargs -n 1 dirname | sort -u
 # What takes longest in packages that are not plain is one case after the other: test-cases runs
 # them without the detector, and test-race a few of them with it (testengine.Few). PKG has them all.
 FLOWS := RandomFlow|AWildFlow|APlanOf|AFlowThatDiesAtAnyWrite|ALoopOfAStep
@@ -58,13 +60,13 @@ SPARE := GOGC=400 GORACE=atexit_sleep_ms=0
 # files are in memory meanwhile, where there is room.
 WITH_POSTGRES := $(GO) run ./internal/testdb/cluster --
 
-.PHONY: help build test test-plain test-race test-cases quick soak fuzz console screenshots lint measure deadcode fmt vuln generate check-generated bench bench-peers bench-lose bench-go clean
+.PHONY: help build test test-plain test-race test-cases quick soak fuzz console screenshots lint measure deadcode fmt vuln generate check-generated bench bench-peers bench-lose bench-go contrib clean
 
 help: ## show this list
 	@awk -F ': *## ' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## build bin/surfin with metrics and traces (CGO_ENABLED=0 make build: without any C)
-	$(GO) build -tags full -o bin/surfin ./cmd/surfin
+build: ## build bin/surfin with metrics, traces and contrib (CGO_ENABLED=0 make build: without any C)
+	$(GO) -C contrib build -o ../bin/surfin ./cmd/surfin
 
 test: ## run all tests whose result may have changed on SQLite, PostgreSQL and MariaDB, with the race detector; FLAGS=-count=1 runs all (installs gcc, postgresql, mariadb, pgbouncer, promtool and nginx if lacking); `make lint` vets them
 	tools/ensure git gcc postgresql mariadb pgbouncer promtool nginx
@@ -84,8 +86,10 @@ quick: ## run all tests without the race detector, leaving out the long ones
 	tools/ensure git postgresql mariadb pgbouncer promtool nginx
 	RAPID_SEED=$(SEED) $(WITH_POSTGRES) $(GO) test -short -timeout 6m $(ANEW) -parallel $(PARALLEL) $(FLAGS) $(PKG)
 
-soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), OUTAGES (100), FROZEN (200), TASK_FAULTS (200) and SOAK (10000) random cases; hours
-	tools/ensure postgresql pgbouncer
+MARIADB = ./internal/conformance/ ./internal/job/ ./internal/runtime/ ./pkg/batch/repository/tasks/ ./pkg/batch/inbox/
+soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), OUTAGES (100), FROZEN (200), TASK_FAULTS (200), PLACES (50) and SOAK (10000) random cases; hours
+	tools/ensure postgresql mariadb pgbouncer
+	SURFIN_TEST_KINDS=mysql $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 $(FLAGS) $(MARIADB)
 	SURFIN_CRASH_KILLS=$(KILLS) SURFIN_RACES=$(RACES) SURFIN_FROZEN=$(FROZEN) SURFIN_TASK_FAULTS=$(TASK_FAULTS) SURFIN_OUTAGES=$(OUTAGES) SURFIN_BULK_RESTARTS=1000 SURFIN_RIVER_TASKS=2000 $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -parallel $(PARALLEL) \
 		-run 'TasksAndPartsOverRiver|PostgreSQLIsRestarted|NoScheduledRunIsMissing|ThoughTheProcessIsKilled|OfTwoProcesses|ThoughFrozenOnesWake|ThoughWorkersAreKilled' $(FLAGS) ./internal/acceptance/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v $(FLAGS) ./internal/acceptance/
@@ -100,6 +104,7 @@ soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), OU
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -run 'ComesBack' $(FLAGS) ./internal/draft/ -rapid.checks=$(SOAK)
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v -run 'EveryItemIsRedriven|AtEveryCommit|KillsOfItsRestarts' $(FLAGS) \
 		./internal/redrive/ ./pkg/batch/batchtest/
+	KILLS=$(PLACES) FROZEN=$(PLACES) BIG=2048 $(WITH_POSTGRES) $(GO) -C contrib test -timeout 240m -count 1 -v -parallel $(PARALLEL) $(FLAGS) ./...
 
 fuzz: ## run every fuzz target for FUZZ (10m); `make test` runs their seeds, and what was found before
 	grep -rE --include='*_test.go' '^func Fuzz' . | sed -E 's/^(.*)\/[^/]*:func (Fuzz[A-Za-z]*).*/\1 \2/' | sort | while read -r dir name; do \
@@ -118,11 +123,12 @@ screenshots: ## write the pictures of README and docs (docs/pictures)
 
 lint: ## go vet and golangci-lint, with the import rules, and the ceilings of tools/measure
 	$(GO) vet ./...
-	$(GO) vet -tags full ./cmd/...
+	$(GO) -C contrib vet ./...
 	$(GO) -C bench vet ./...
 	$(GO) -C browser vet ./...
 	$(LINT) run ./...
 	cd bench && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
+	lint=$$($(GO) tool -n -modfile=tools/go.mod golangci-lint) && cd contrib && "$$lint" run ./... # a workspace takes no -modfile
 	cd browser && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
 	$(GO) -C tools test ./measure
 
@@ -130,7 +136,7 @@ measure: ## print sizes, exported names, circles of files and words of the code 
 	$(GO) -C tools run ./measure $(FLAGS)
 
 deadcode: ## list functions that neither a program nor a test reaches
-	$(GO) tool -modfile=tools/go.mod deadcode -tags full -test ./...
+	$(GO) tool -modfile=tools/go.mod deadcode -test ./...
 
 fmt: ## format all code and its imports
 	$(LINT) fmt ./...
@@ -140,6 +146,7 @@ vuln: ## look for known vulnerabilities (asks vuln.go.dev)
 
 generate: ## write the generated pages and the JSON Schema (docs/reference)
 	$(GO) run ./internal/docgen docs/reference
+	$(GO) -C contrib run ./docgen ../docs/reference
 
 check-generated: ## fail if a generated file is not what `make generate` writes
 	before=$$(mktemp -d) && cp -R docs/reference "$$before" && $(MAKE) --no-print-directory generate && \
@@ -163,6 +170,11 @@ bench-lose: ## show what becomes of rows that are skipped, stopped or retried, w
 
 bench-go: ## run the Go benchmarks of PKG (those of bench: go -C bench test -bench .)
 	$(WITH_POSTGRES) $(GO) test -run '^$$' -bench . -benchmem $(FLAGS) $(PKG)
+
+contrib: ## run the tests of contrib, with the race detector (installs gcc, postgresql and mariadb if lacking)
+	tools/ensure gcc postgresql mariadb
+	$(GO) tool -n -modfile=tools/go.mod versitygw
+	RAPID_SEED=$(SEED) $(SPARE) $(WITH_POSTGRES) env CGO_ENABLED=1 $(subst $(GO) test,$(GO) -C contrib test,$(TEST)) $(RACE) $(FLAGS) ./...
 
 clean: ## remove what building, and running the jobs here, leaves behind
 	rm -rf bin jobs/out example/*/out surfin.db surfin.db-wal surfin.db-shm

@@ -2,11 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // start is a process that runs a job of one tasklet, from its start to its end.
@@ -19,11 +24,34 @@ func start() Workload {
 	onPostgres := inside{name: oursPrefix + " a tasklet, PostgreSQL", run: func(ctx context.Context, w Work) (Result, error) {
 		return runJob(ctx, w, w.URL, job)
 	}}
+	threeSteps := inside{name: oursPrefix + " three tasklets in a process that has run them before, PostgreSQL", run: again}
 	return Workload{
 		Name: "start", Title: "the start of a process with one tasklet", Metric: started,
-		Contestants: []Contestant{nothing, onSQLite, onPostgres, spring{name: springPrefix + ", a tasklet", work: "tasklet", once: true}},
+		Contestants: []Contestant{nothing, onSQLite, onPostgres, threeSteps, spring{name: springPrefix + ", a tasklet", work: "tasklet", once: true}},
 		Prepare:     withHistory,
 	}
+}
+
+// again is the time of a job of three tasklets, from the request to the end.
+func again(ctx context.Context, w Work) (r Result, err error) {
+	app, err := openApp(ctx, w, w.URL)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, app.Close(ctx)) }()
+	file := filepath.Join(w.Dir, "three.yaml")
+	const job = "job: three\nparameters: {night: {type: int}}\nflow:\n- {step: one, tasklet: {sql: select 1}}\n" +
+		"- {step: two, tasklet: {sql: select 2}}\n- {step: three, tasklet: {sql: select 3}}\n"
+	if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
+		return r, err
+	}
+	return medianOf(func(i int) error {
+		exec, err := app.Run(ctx, batch.RunRequest{File: file, Params: nights(i)})
+		if err == nil && exec.Status != core.StatusCompleted {
+			err = fmt.Errorf("execution %d is %s: %s", exec.ID, exec.Status, exec.Error)
+		}
+		return err
+	}, nothingAfter)
 }
 
 // peak compares the memory of one job with that job's memory for ten times the rows.

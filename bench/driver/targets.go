@@ -67,6 +67,11 @@ func targets() []target {
 			faster("w3", "rows, "+chunk, "loop with mattn (cgo), "+chunk, 0.7).limitedBy(limits...),
 			faster("w3", "rows, "+chunk, "loop with our driver, "+chunk, 0.9).limitedBy(limits...))
 	}
+	all = append(all,
+		faster("w9", "csv, two parts, 10000", `psql \copy`, 1.15).limitedBy(twoCopiesName),
+		faster("w9", "csv, two parts, 10000", twoCopiesName, 0.8),
+		faster("w9", "jsonl, two parts, 10000", oursPrefix+" jsonl, one part, 10000", 1.6).limitedBy(twoCopiesName),
+		faster("w9", "fixed, two parts, 10000", oursPrefix+" fixed, one part, 10000", 1.6).limitedBy(twoCopiesName))
 	all = append(all, consoleTargets()...)
 	return append(all,
 		faster("w3b", "rows, 1000", "loop, an fsync for each chunk, 1000", 0.9).limitedBy(typedWithPosition(1000)),
@@ -81,6 +86,7 @@ func targets() []target {
 		target{text: "peak RSS with all rows", workload: "memory", who: named("all rows"), of: peakOfRun, want: 60 << 20, show: megabytes},
 		target{text: "peak RSS: times that with a tenth of the rows", workload: "memory", who: named("all rows"), than: oursPrefix + " a tenth of the rows", of: peakOfRun, want: 1.2, show: times},
 		target{text: "the process of a tasklet, PostgreSQL", workload: "start", who: named("a tasklet, PostgreSQL"), of: func(r run) float64 { return r.process }, want: 0.1, show: timeText},
+		target{text: "a job of three tasklets, PostgreSQL", workload: "start", who: named("three tasklets in a process that has run them before, PostgreSQL"), want: 0.01, show: timeText},
 	)
 }
 

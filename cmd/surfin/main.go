@@ -1,8 +1,5 @@
-//go:build !full
-
-// Command surfin runs jobs written in YAML with the components that are shipped,
-// and is observed as its settings say. The tag full adds metrics and traces, whose
-// libraries a first `go run` need not compile.
+// Command surfin runs jobs written in YAML with the stock components. It leaves out metrics, traces and contrib:
+// a first `go run` need not compile their libraries, which contrib/cmd/surfin has.
 //
 // It imports pkg/batch and the packages below it, and nothing of internal.
 package main
@@ -38,6 +35,6 @@ func refuse(s settings.Settings) ([]core.Observer, error) {
 }
 
 func notBuilt(configured string) error {
-	return fmt.Errorf("%s: this surfin was built without the tag full and has neither metrics nor traces; "+
-		"build it with `make build` (go build -tags full ./cmd/surfin), or take the setting away", configured)
+	return fmt.Errorf("%s: this surfin has neither metrics nor traces; take the released one, "+
+		"build one with `surfin build` (in a checkout: `make build`), or take the setting away", configured)
 }

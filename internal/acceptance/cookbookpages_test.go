@@ -22,7 +22,7 @@ func TestThePagesOfTheCookbookDoWhatTheySay(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "docs", "cookbook", "*.md"))
 	require.NoError(t, err)
 	for _, file := range files {
-		if filepath.Base(file) == "README.md" {
+		if name := filepath.Base(file); name == "README.md" || name == "lake.md" { // contrib/s3 runs the job of lake.md
 			continue
 		}
 		t.Run(filepath.Base(file), func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -62,19 +63,27 @@ func writeInput(t *testing.T, path string, rows int) {
 // Rule C19.
 func TestEveryRowIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	testdb.All(t, func(t *testing.T, url string) {
 		t.Parallel()
 		kills, random := killsOf(t, 5, 1, 1)
 		s := newScene(t, url, nil)
 		writeInput(t, filepath.Join(s.dir, "in.csv"), crashRows)
 		for load := 0; kills > 0; load++ {
 			table := "target" + strconv.Itoa(load)
-			text := fmt.Sprintf(loadJob, table, table, table, table)
-			require.NoError(t, os.WriteFile(filepath.Join(s.dir, table+".yaml"), []byte(text), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(s.dir, table+".yaml"), []byte(loadJobOn(url, table)), 0o600))
 			kills = s.loadWithKills(table, kills, random)
 			s.assertLoaded(table, crashRows)
 		}
 	})
+}
+
+// On MySQL, CREATE commits (rule MY3).
+func loadJobOn(url, table string) string {
+	text := fmt.Sprintf(loadJob, table, table, table, table)
+	if !strings.HasPrefix(url, "mysql:") {
+		return text
+	}
+	return strings.Replace(text, `  tasklet: {sql: {statement: "create table `, "  transaction: {propagation: NOT_SUPPORTED}\n  tasklet: {sql: {statement: \"create table if not exists ", 1)
 }
 
 // killsOf returns how often a test kills on a database, and the source of the
@@ -117,7 +126,7 @@ func (s *scene) assertLoadedIn(table string, rows int, commits int64) {
 	s.t.Helper()
 	want := int64(rows) / 10 * 9
 	db, r := s.open()
-	got := s.ints(db, "select count(*), count(distinct id), count(distinct name), cast(sum(id) as bigint) from "+table, 4)
+	got := s.ints(db, "select count(*), count(distinct id), count(distinct name), sum(id) from "+table, 4)
 	sum := int64(0)
 	for i := range int64(rows) {
 		if i%10 != 3 {

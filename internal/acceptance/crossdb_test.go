@@ -207,19 +207,65 @@ flow:
 - step: load
   chunk:
     reader: {query: {sql: select id from bird, key: [id]}}
-    processor: {dedupe: {key: [id]}}
-    writer: {table: {name: copy, mode: replace}}
+    writer: {table: {name: copy, mode: upsert, key: [id], where: id > 0}}
+- step: check
+  tasklet: {check: {table: copy, unique: [id], store: bad}}
 `,
+		"parent.yaml": "job: parent\nflow:\n- {job: child, file: load.yaml}\n",
 	})
-	code, out := s.run("run", "load.yaml")
-	require.Equal(t, 2, code, out)
-	require.Contains(t, out, "load.yaml:8:34")
-	require.Contains(t, out, "load.yaml:7:")
-	require.Contains(t, out, "database data is MySQL: ")
-	require.NotContains(t, out, "query: database data")
-	code, out = newScene(t, url, nil).run("list")
-	require.NotZero(t, code)
-	require.Contains(t, out, "is MySQL, which can hold a job's data, but not yet the history")
+	for _, args := range []string{"run load.yaml", "validate load.yaml", "validate parent.yaml"} {
+		code, out := s.run(strings.Fields(args)...)
+		require.Equal(t, 2, code, out)
+		require.Contains(t, out, "load.yaml:7:59")
+		require.Contains(t, out, "load.yaml:9:")
+		require.Contains(t, out, "database data is MySQL: ")
+		require.NotContains(t, out, "query: database data")
+	}
+}
+
+// Rule MY8.
+func TestAHistoryOnMariaDBRunsRestartsAndShows(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.MySQL(t), map[string]string{
+		"load.yaml": `job: load
+parameters: {day: {type: int}}
+flow:
+- step: create
+  transaction: {propagation: NOT_SUPPORTED}
+  tasklet: {sql: create table if not exists bird (id int primary key)}
+- step: load
+  chunk:
+    size: 2
+    skip: {limit: 1, errors: [parse]}
+    reader: {csv: {path: in.csv, item: {id: int}}}
+    writer: {table: bird}
+`,
+		"in.csv": "id\n1\nx\n3\n4\n5\n",
+	})
+	db, _ := s.open()
+	s.exec(db, "create table bird (id int primary key)", "insert into bird values (5)")
+	for _, step := range []struct {
+		code int
+		args []string
+	}{
+		{0, []string{"migrate"}},
+		{0, []string{"migrate"}},
+		{1, []string{"run", "load.yaml", "day=1"}},
+		{0, []string{"sql", "--write", "delete from bird where id = 5"}},
+		{0, []string{"restart", "1"}},
+	} {
+		code, out := s.run(step.args...)
+		require.Equal(t, step.code, code, "%v\n%s", step.args, out)
+	}
+	for _, command := range []string{
+		"list", "list jobs", "list instances", "show 1", "explain 1", "skips list 1", "skips export 1", "summary", "overview", "days load --param day --from 1 --to 3",
+		"timeline 1", "log 1", "audit list", "list --text duplicate", "list --param day:1", "parts 1", "report 1", "compare 2", "schedules", "tasks list",
+		"tasks list --text x", "definitions", "register load.yaml", "definitions list", "events list", "bulk restart --job load --dry-run", "purge --older-than 1h --dry-run", "recover",
+	} {
+		code, out := s.run(strings.Fields(command)...)
+		require.NotRegexp(t, `Error 1([1-9]\d\d|0[0-57-9]\d) `, out, command)
+		require.Zero(t, code, "%s\n%s", command, out)
+	}
 }
 
 // awaitStopped returns when every thread of the process has stopped: the signal takes a moment, in which a

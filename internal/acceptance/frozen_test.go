@@ -74,20 +74,34 @@ func kinds() (list []kind) {
 	for _, k := range [][2]string{{"csv", ".csv"}, {"csv", ".csv.gz"}, {"jsonl", ".jsonl.zst"}} {
 		list = append(list, kind{exportAppendJob, k[0], k[1]})
 	}
+	for _, k := range [][2]string{{"csv", ".csv"}, {"jsonl", ".jsonl.gz"}} {
+		job := strings.Replace(exportPartsJob, `"${params.to}-${part.index}%s"`, `{path: "${params.to}%s", together: true}`, 1)
+		list = append(list, kind{job, k[0], k[1]})
+	}
 	return list
 }
 
-// Rule C15b.
+// Rules C15b and C15w.
 func TestAnOutputFileIsItsLastOwnersThoughFrozenOnesWake(t *testing.T) {
 	t.Parallel()
-	server := testdb.Postgres(t)
+	exportFrozen(t, testdb.Postgres(t), len(kinds()))
+}
+
+// Rules C15b and MY2.
+func TestAnOutputFileIsItsLastOwnersWithAHistoryOnMariaDB(t *testing.T) {
+	t.Parallel()
+	exportFrozen(t, testdb.MySQL(t), 3)
+}
+
+func exportFrozen(t *testing.T, server string, times int) {
+	t.Helper()
 	prepareExport(t, server)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	slots := make(chan struct{}, 4)
 	var wait sync.WaitGroup
 	defer wait.Wait()
-	for i := range envInt(t, "SURFIN_FROZEN", len(kinds())) {
+	for i := range envInt(t, "SURFIN_FROZEN", times) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			slots <- struct{}{}
@@ -108,8 +122,8 @@ func prepareExport(t *testing.T, url string) {
 	require.Zero(t, code, out)
 	db, _ := s.open()
 	for _, text := range []string{
-		"create table src(id bigint primary key, name text, amount numeric)",
-		"insert into src select n, 'name ' || n, n * 0.25 from generate_series(1, 3000) n",
+		"create table src(id bigint primary key, name text, amount numeric(12, 2))",
+		"insert into src with recursive n(i) as (select 1 union all select i + 1 from n where i < 3000) select i, 'name ' || i, i * 0.25 from n",
 	} {
 		_, err := db.Conn().ExecContext(context.Background(), text)
 		require.NoError(t, err)

@@ -88,6 +88,7 @@ func attempts() map[string]attempt {
 		"tasklet migration": tasklet(`migration: {dir: PATH}`, ""),
 		"tasklet shell":     tasklet(`shell: {script: "cat in.txt", dir: PATH}`, `shell: {script: "cat leaky.txt; cat leaky.txt >&2; exit 1"}`),
 		"tasklet wait_file": tasklet(`wait_file: {path: PATH, timeout: 1s}`, ""),
+		"partitioner lines": {path: "step: parts\n  partition: {by: {lines: {path: \"${params.input}\", parts: 2}}}\n  chunk:\n    reader: {csv: {path: \"${part.path}\", item: {a: int}}}\n    writer: {csv: {path: \"part-${part.name}.csv\"}}"},
 		"partitioner files": {path: "step: parts\n  partition: {by: {files: {glob: \"${params.input}\"}}}\n  chunk:\n    reader: {csv: {path: \"${part.path}\", item: {a: int}}}\n    writer: {csv: {path: \"part-${part.name}.csv\"}}"},
 	}
 	for name, why := range map[string]string{

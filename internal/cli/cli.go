@@ -87,7 +87,7 @@ func commands(env *environment) []*cobra.Command {
 		definitions.registerCommand(), definitions.unregisterCommand(), definitions.definitionsCommand(), definitions.schedulesCommand(),
 		tasks.tasksCommand(), tasks.eventsCommand(), tasks.settingsCommand(),
 		server.workerCommand(), server.serveCommand(), server.sqlCommand(), server.migrateCommand(),
-		files.validateCommand(), files.testCommand(), files.inferCommand(), files.initCommand(), files.copyCommand(),
+		files.validateCommand(), files.testCommand(), files.inferCommand(), files.initCommand(), files.copyCommand(), files.buildCommand(), placeCommands{env}.command(),
 		files.schemaCommand(), files.describeCommand(), files.versionCommand(), files.manCommand(),
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,7 +15,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/draft"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/place"
 	"github.com/surfin-batch/surfin/internal/secret"
+	"github.com/surfin-batch/surfin/internal/urlpath"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -30,9 +31,10 @@ type copyRequest struct {
 	add, replace bool
 	upsert       []string
 	skip         int
+	parallel     int
 }
 
-func (r *copyRequest) check(to place) error {
+func (r *copyRequest) check(to side) error {
 	chosen := 0
 	for _, is := range []bool{r.add, r.replace, len(r.upsert) > 0} {
 		if is {
@@ -44,14 +46,22 @@ func (r *copyRequest) check(to place) error {
 		return usagef("--append, --replace and --upsert exclude each other")
 	case r.skip < 0:
 		return usagef("--skip %d: at least 0", r.skip)
+	case r.parallel < 1:
+		return usagef("--parallel %d: at least 1", r.parallel)
+	case r.parallel > 1 && r.replace && to.table != "":
+		return usagef("--replace and --parallel exclude each other: each part would remove the rows of the others")
+	case r.parallel > 1 && r.add && to.file != "":
+		return usagef("--append and --parallel exclude each other for a file, which is made of the parts")
+	case r.add && urlpath.Is(to.file):
+		return usagef("--append is for a table or a file of a disk: %s is published whole", to.file)
 	case len(r.upsert) > 0 && to.table == "":
 		return usagef("--upsert is for a table: a file has no keys")
 	}
 	return nil
 }
 
-func (r *copyRequest) target(to place) draft.Target {
-	t := draft.Target{File: to.file, Table: to.table, Key: r.upsert, Append: r.add, Skip: r.skip}
+func (r *copyRequest) target(to side) draft.Target {
+	t := draft.Target{File: to.file, Table: to.table, Key: r.upsert, Append: r.add, Skip: r.skip, Parallel: r.parallel}
 	switch {
 	case to.table != "" && r.replace:
 		t.Mode = "replace"
@@ -96,13 +106,14 @@ without running it.`,
 	}
 	req.look.addFlags(cmd)
 	addDatabaseFlag(cmd, &req.database, "`NAME` of the database of table:NAME")
-	cmd.Flags().StringVar(&req.toDatabase, "to-database", "", "`NAME` of the database of TO (default: that of --database)")
+	cmd.Flags().StringVar(&req.toDatabase, "to-database", "", "`NAME` of the database of TO (default: the one of --database)")
 	cmd.Flags().BoolVar(&req.only, "print", false, "print the job without running it")
 	cmd.Flags().BoolVar(&req.fromStart, "from-start", false, "start again, although an earlier copy could be resumed")
 	cmd.Flags().BoolVar(&req.add, "append", false, "add to the rows of TO")
 	cmd.Flags().BoolVar(&req.replace, "replace", false, "replace the rows of TO, all at once when the copy is done")
 	cmd.Flags().StringSliceVar(&req.upsert, "upsert", nil, "add to the table TO, or replace the rows of the same `KEY` (columns, comma-separated, with a unique index)")
 	cmd.Flags().IntVar(&req.skip, "skip", 0, "leave out up to `N` rows that do not fit")
+	cmd.Flags().IntVar(&req.parallel, "parallel", 1, "copy `N` parts of the file at once")
 	cmd.Flags().BoolVar(&req.accept, "accept-changes", false, "resume although the part of the file that was read has changed")
 	return cmd
 }
@@ -112,11 +123,14 @@ func (c fileCommands) copy(ctx context.Context, req copyRequest) error {
 	if err != nil {
 		return err
 	}
-	to, err := c.parsePlace(req.to, req.toDatabase, tx.Default)
+	to, err := c.parseSide(req.to, req.toDatabase, tx.Default)
 	if err != nil {
 		return err
 	}
 	if err := req.check(to); err != nil {
+		return err
+	}
+	if _, err := placeCommands(c).in(ctx, from.file, to.file); err != nil {
 		return err
 	}
 	if err := c.env.configure(); err != nil {
@@ -156,7 +170,7 @@ func (c fileCommands) copy(ctx context.Context, req copyRequest) error {
 	return c.runCopy(ctx, req, to, text)
 }
 
-func (c fileCommands) fit(ctx context.Context, shape *draft.Shape, to place) error {
+func (c fileCommands) fit(ctx context.Context, shape *draft.Shape, to side) error {
 	if shape.Table != "" || to.table == "" || c.env.isAbsent(to.database) {
 		return nil
 	}
@@ -186,24 +200,24 @@ func (c fileCommands) logNotes(ctx context.Context, shape *draft.Shape) {
 
 func (c fileCommands) absolute(shape *draft.Shape, to *draft.Target) (err error) {
 	if shape.Table == "" {
-		if shape.Path, err = filepath.Abs(shape.Path); err != nil {
+		if shape.Path, err = urlpath.Abs(shape.Path); err != nil {
 			return err
 		}
 	}
 	if to.File != "" {
-		to.File, err = filepath.Abs(to.File)
+		to.File, err = urlpath.Abs(to.File)
 	}
 	return err
 }
 
-func (c fileCommands) sideText(p place) string {
+func (c fileCommands) sideText(p side) string {
 	if p.table == "" {
 		return ""
 	}
 	return c.env.settings.Databases[p.database].String() + "#" + p.table
 }
 
-func (c fileCommands) runCopy(ctx context.Context, req copyRequest, to place, text string) error {
+func (c fileCommands) runCopy(ctx context.Context, req copyRequest, to side, text string) error {
 	run := operator.RunRequest{Source: jobfile.Bytes(draft.CopyJob, []byte(text)), Folder: c.env.dir,
 		Again: true, AsBegun: true, FromStart: req.fromStart, AcceptChanges: req.accept}
 	if err := c.checkTarget(ctx, req, to, run); err != nil {
@@ -217,7 +231,7 @@ func (c fileCommands) runCopy(ctx context.Context, req copyRequest, to place, te
 }
 
 // A copy that continues has written the target's rows itself.
-func (c fileCommands) checkTarget(ctx context.Context, req copyRequest, to place, run operator.RunRequest) error {
+func (c fileCommands) checkTarget(ctx context.Context, req copyRequest, to side, run operator.RunRequest) error {
 	if req.add || req.replace || len(req.upsert) > 0 {
 		return nil
 	}
@@ -227,10 +241,7 @@ func (c fileCommands) checkTarget(ctx context.Context, req copyRequest, to place
 			return err
 		}
 		if to.file != "" {
-			if _, err := os.Stat(to.file); !errors.Is(err, fs.ErrNotExist) {
-				return usage(fmt.Errorf("%s is there already", to.file), "add to it:   --append", "replace it:  --replace")
-			}
-			return nil
+			return c.checkFile(ctx, to.file)
 		}
 		if c.env.isAbsent(to.database) {
 			return nil
@@ -245,6 +256,22 @@ func (c fileCommands) checkTarget(ctx context.Context, req copyRequest, to place
 		return usage(fmt.Errorf("table %s has rows already", to.table),
 			"add to them:                   --append", "replace them:                  --replace", "replace those of the same key: --upsert KEY")
 	})
+}
+
+func (c fileCommands) checkFile(ctx context.Context, path string) error {
+	ctx, err := placeCommands(c).in(ctx, path)
+	if err != nil {
+		return err
+	}
+	switch _, err := place.Stat(ctx, path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case urlpath.Is(path) && err != nil:
+		return fmt.Errorf("%s: %w", path, err)
+	case urlpath.Is(path):
+		return usage(fmt.Errorf("%s is there already", path), "replace it:  --replace")
+	}
+	return usage(fmt.Errorf("%s is there already", path), "add to it:   --append", "replace it:  --replace")
 }
 
 // words is the command line that continues this copy.

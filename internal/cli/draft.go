@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/draft"
 	"github.com/surfin-batch/surfin/internal/secret"
+	"github.com/surfin-batch/surfin/internal/urlpath"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -95,49 +97,57 @@ func (s *sample) onlyOfFiles() (words []string) {
 	return words
 }
 
-type place struct {
+type side struct {
 	file, table string
 	database    string
 }
 
 const tableMark = "table:"
 
-// parsePlace parses FILE, table:NAME and DATABASE_URL#TABLE.
-func (c fileCommands) parsePlace(text, database, urlName string) (place, error) {
+// parseSide parses FILE, table:NAME and DATABASE_URL#TABLE.
+func (c fileCommands) parseSide(text, database, urlName string) (side, error) {
 	if table, ok := strings.CutPrefix(text, tableMark); ok {
 		if table == "" {
-			return place{}, usagef("%s: which table? such as table:people", text)
+			return side{}, usagef("%s: which table? such as table:people", text)
 		}
-		return place{table: table, database: database}, nil
+		return side{table: table, database: database}, nil
 	}
 	url, table, ok := strings.Cut(text, "#")
-	if scheme, _, isURL := strings.Cut(url, ":"); !isURL || scheme != "sqlite" && scheme != "postgres" && scheme != "postgresql" {
-		if _, err := core.PathText("", text); err != nil {
-			return place{}, usage(err)
+	if scheme, _, isURL := strings.Cut(url, ":"); !isURL || !slices.Contains([]string{"sqlite", "postgres", "postgresql", "mysql"}, scheme) {
+		name, err := core.PathText("", text)
+		if err != nil {
+			return side{}, usage(err)
 		}
-		return place{file: text}, nil
+		if !urlpath.Is(text) {
+			name = text
+		}
+		return side{file: name}, nil
 	}
 	if !ok || table == "" {
-		return place{}, usagef("%s: which table? such as sqlite:shop.db#people", secret.Text(text))
+		return side{}, usagef("%s: which table? such as sqlite:shop.db#people", secret.Text(text))
 	}
 	flag := settings.Flag{Name: "--database-url", Key: "databases." + urlName + ".url", Value: url}
 	if urlName != tx.Default {
 		flag.Name = urlName
 	}
 	c.env.flags = append(c.env.flags, flag)
-	return place{table: table, database: urlName}, nil
+	return side{table: table, database: urlName}, nil
 }
 
-func (c fileCommands) source(text, database string) (place, error) {
-	return c.parsePlace(text, database, "from")
+func (c fileCommands) source(text, database string) (side, error) {
+	return c.parseSide(text, database, "from")
 }
 
-func (c fileCommands) infer(ctx context.Context, from place, sample sample) (*draft.Shape, error) {
+func (c fileCommands) infer(ctx context.Context, from side, sample sample) (*draft.Shape, error) {
 	if from.table != "" {
 		return c.inferTable(ctx, from, sample)
 	}
 	if len(sample.key) > 0 {
 		return nil, usagef("--key is for a table: a file is read from its beginning")
+	}
+	ctx, err := placeCommands(c).in(ctx, from.file)
+	if err != nil {
+		return nil, err
 	}
 	shape, err := draft.Infer(ctx, from.file, sample.Options)
 	if err != nil {
@@ -146,7 +156,7 @@ func (c fileCommands) infer(ctx context.Context, from place, sample sample) (*dr
 	return shape, nil
 }
 
-func (c fileCommands) inferTable(ctx context.Context, from place, sample sample) (shape *draft.Shape, err error) {
+func (c fileCommands) inferTable(ctx context.Context, from side, sample sample) (shape *draft.Shape, err error) {
 	if words := sample.onlyOfFiles(); len(words) > 0 {
 		return nil, usagef("%s is for a file: the types of a table are those of its columns", words[0])
 	}
@@ -318,6 +328,9 @@ func writeDraft(files []draft.File, dir string, force bool) (paths string, err e
 }
 
 func relativeTo(dir, path string) (string, error) {
+	if urlpath.Is(path) {
+		return path, nil
+	}
 	from, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err

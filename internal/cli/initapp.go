@@ -37,6 +37,7 @@ a folder "surfin" next to it.`,
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "the `FOLDER` of the program (default: NAME)")
 	cmd.Flags().StringVar(&app.Module, "module", "", "the `PATH` of its Go module (default: NAME)")
+	addWith(cmd, &app.With)
 	cmd.Flags().StringVar(&replace, "replace", "", "take surfin from the checkout in `DIR`")
 	cmd.Flags().BoolVar(&force, "force", false, "replace existing files")
 	return cmd
@@ -46,13 +47,11 @@ func (c fileCommands) startApp(app draft.Application, dir, replace string, force
 	if err := app.CheckName(); err != nil {
 		return usage(err)
 	}
-	app.Version, app.Go = surfinVersion(), strings.TrimPrefix(runtime.Version(), "go")
-	if app.Checkout, err = checkoutFor(dir, replace); err != nil {
+	if app.With, err = families(app.With); err != nil {
 		return usage(err)
 	}
-	if app.Checkout == nil && app.Version == "" {
-		return usage(errors.New("a go.mod cannot require this development build of surfin, and no checkout contains "+dir),
-			"take surfin from a checkout:  --replace DIR")
+	if err := version(&app, dir, replace); err != nil {
+		return err
 	}
 	files, err := app.Files()
 	if err != nil {
@@ -67,6 +66,19 @@ func (c fileCommands) startApp(app draft.Application, dir, replace string, force
 		first += " && go mod tidy"
 	}
 	return c.env.print(text + "\ntest it:  " + first + " && go test .\nrun it:   " + first + " && go run . run " + app.Name + ".yaml\n")
+}
+
+// version sets where the program in dir takes surfin from.
+func version(app *draft.Application, dir, replace string) (err error) {
+	app.Version, app.Go = surfinVersion(), strings.TrimPrefix(runtime.Version(), "go")
+	if app.Checkout, err = checkoutFor(dir, replace); err != nil {
+		return usage(err)
+	}
+	if app.Checkout == nil && app.Version == "" {
+		return usage(errors.New("a go.mod cannot require this development build of surfin, and no checkout contains "+dir),
+			"take surfin from a checkout:  --replace DIR")
+	}
+	return nil
 }
 
 func checkoutFor(dir, replace string) (*draft.Checkout, error) {

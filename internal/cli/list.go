@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/contrib"
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
@@ -229,23 +230,35 @@ type componentRecord struct {
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
+	// With is the family of contrib that the program lacks.
+	With string `json:"with,omitempty"`
+}
+
+func (r componentRecord) text(program string) string {
+	if r.With == "" {
+		return r.Summary
+	}
+	return strings.TrimSuffix(r.Summary, ".") + " (not in this program: " + program + " build --with " + r.With + ")"
 }
 
 func (c showCommands) listComponents(kind registry.Kind) error {
 	var records []componentRecord
 	for _, component := range c.env.app.Registry.Components() {
-		records = append(records, componentRecord{string(component.Kind), component.Name, component.Summary})
+		records = append(records, componentRecord{Kind: string(component.Kind), Name: component.Name, Summary: component.Summary})
+	}
+	for _, lacking := range contrib.Missing(c.env.app.Registry) {
+		records = append(records, componentRecord{string(lacking.Kind), lacking.Name, lacking.Summary, lacking.Family})
 	}
 	for _, name := range c.env.app.Registry.ItemNames() {
 		t, _ := c.env.app.Registry.Item(name)
-		records = append(records, componentRecord{kindItem, name, "item type " + t.Name()})
+		records = append(records, componentRecord{Kind: kindItem, Name: name, Summary: "item type " + t.Name()})
 	}
 	shown := make([]componentRecord, 0, len(records))
 	var rows [][]string
 	for _, r := range records {
 		if kind == "" || r.Kind == string(kind) {
 			shown = append(shown, r)
-			rows = append(rows, []string{r.Kind, r.Name, r.Summary})
+			rows = append(rows, []string{r.Kind, r.Name, r.text(c.env.app.Name)})
 		}
 	}
 	if kind != "" && !slices.Contains(kindNames(), string(kind)) {

@@ -77,7 +77,7 @@ func (c serverCommands) sql(ctx context.Context, q sqlQuery) error {
 			return err
 		}
 		err = tx.NewManager(db).Do(ctx, tx.Attr{ReadOnly: !q.write}, func(ctx context.Context) (err error) {
-			r, err = execute(ctx, tx.ConnOf(ctx, db), q)
+			r, err = execute(ctx, db, q)
 			return err
 		})
 		if err != nil {
@@ -106,7 +106,8 @@ type sqlResult struct {
 	changed int64
 }
 
-func execute(ctx context.Context, conn tx.Conn, q sqlQuery) (*sqlResult, error) {
+func execute(ctx context.Context, db tx.Database, q sqlQuery) (*sqlResult, error) {
+	conn := tx.ConnOf(ctx, db)
 	if !returnsRows(q.text) {
 		done, err := conn.ExecContext(ctx, q.text)
 		if err != nil {
@@ -119,7 +120,7 @@ func execute(ctx context.Context, conn tx.Conn, q sqlQuery) (*sqlResult, error) 
 	if err != nil {
 		return nil, err
 	}
-	r, err := scan(rows, q.limit)
+	r, err := scan(db.Dialect(), rows, q.limit)
 	return r, errors.Join(err, rows.Close())
 }
 
@@ -135,7 +136,7 @@ func returnsRows(text string) bool {
 	return queries.MatchString(text[len(comments.FindString(text)):]) || returned.MatchString(text)
 }
 
-func scan(rows *sql.Rows, limit int) (*sqlResult, error) {
+func scan(d tx.Dialect, rows *sql.Rows, limit int) (*sqlResult, error) {
 	types, err := rows.ColumnTypes()
 	if err != nil {
 		return nil, err
@@ -157,7 +158,9 @@ func scan(rows *sql.Rows, limit int) (*sqlResult, error) {
 		if err := rows.Scan(targets...); err != nil {
 			return nil, err
 		}
-		sqlvalue.Scanned(types, values)
+		if err := sqlvalue.Scanned(d, types, values); err != nil {
+			return nil, err
+		}
 		for i, v := range values {
 			values[i] = cellValue(v, types[i].DatabaseTypeName())
 			r.numeric[i] = r.numeric[i] || isNumber(values[i])

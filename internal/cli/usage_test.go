@@ -31,7 +31,7 @@ func TestEveryWrongUsageIsOneClearLineAndExitTwo(t *testing.T) {
 		{[]string{"show", "12"}, "surfin: no execution 12 in DATABASE\n all executions: surfin list --database-url URL\n"},
 		{[]string{"show"}, "surfin: which execution? one number is expected\n usage: surfin show EXECUTION [flags]\n"},
 		{[]string{"list", "--status", "DONE"}, "surfin: --status DONE: no such status; known: STARTING, STARTED, PARKED, STOPPING, STOPPED, COMPLETED, FAILED, ABANDONED, UNKNOWN\n"},
-		{[]string{"list", "components", "--kind", "x"}, "surfin: --kind x: no such kind; known: reader, processor, writer, tasklet, listener, partitioner, decider, item\n"},
+		{[]string{"list", "components", "--kind", "x"}, "surfin: --kind x: no such kind; known: reader, processor, writer, tasklet, listener, partitioner, decider, place, item\n"},
 		{[]string{"sql", "select 1", "--database", "orders"}, "surfin: no database \"orders\"; known: default\n"},
 		{[]string{"sql"}, "surfin: one statement is expected (in quotes)\n usage: surfin sql STATEMENT [flags]\n"},
 		{[]string{"migrate", "--database", "orders"}, "surfin: no database \"orders\"; known: default\n"},

@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 type fileCommands struct{ env *environment }
@@ -51,6 +54,10 @@ func (c fileCommands) validate(paths []string, expand bool) error {
 			wrong = append(wrong, err)
 			continue
 		}
+		if err := file.CheckMySQL(c.isMySQL); err != nil {
+			wrong = append(wrong, usage(err))
+			continue
+		}
 		text := fmt.Sprintf("%s: ok (job %s: %s)\n", path, file.Name(), humanize.Join(file.Steps()))
 		notes, err := c.checkHandlers(file)
 		if err != nil {
@@ -78,6 +85,12 @@ func (c fileCommands) validate(paths []string, expand bool) error {
 		return nil
 	}
 	return &exitError{code: ExitUsage, err: errors.Join(wrong...)}
+}
+
+// Without settings that can be read, it is not known.
+func (c fileCommands) isMySQL(database string) bool {
+	s, err := c.env.loadSettings()
+	return err == nil && strings.HasPrefix(s.Databases[cmp.Or(database, tx.Default)].URL, "mysql:")
 }
 
 func (c fileCommands) checkHandlers(file *jobfile.File) (notes string, err error) {

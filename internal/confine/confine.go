@@ -1,7 +1,7 @@
 // Package confine keeps the files of an execution launched by an API client below the folders that clients
 // may name (rule SE3).
 //
-// It imports core.
+// It imports core and internal/urlpath.
 package confine
 
 import (
@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/urlpath"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
@@ -124,7 +125,7 @@ func (f *Files) admit(path string, written bool) {
 	if f == nil || path == "" {
 		return
 	}
-	abs, err := filepath.Abs(path)
+	abs, err := urlpath.Abs(path)
 	if err != nil {
 		return
 	}
@@ -172,6 +173,9 @@ func (f *Files) Check(path string) error {
 	if path == core.StdPath {
 		return f.outside(path, "")
 	}
+	if urlpath.Is(path) {
+		return f.url(path)
+	}
 	folder, wild := folderOf(path)
 	if wild {
 		if _, err := os.Lstat(path); err != nil { // else the pattern is a name
@@ -180,6 +184,21 @@ func (f *Files) Check(path string) error {
 	}
 	_, _, err := f.within(path)
 	return err
+}
+
+func (f *Files) url(url string) error {
+	if slices.ContainsFunc(f.roots, func(root string) bool { return urlpath.Is(root) && urlpath.Below(url, root) }) {
+		return nil
+	}
+	return f.outside(url, "")
+}
+
+// URL refuses a URL that a client gave, and that is outside of the roots. One of the job file passes.
+func (f *Files) URL(url string) error {
+	if f == nil || f.isFree(url, "") {
+		return nil
+	}
+	return f.url(url)
 }
 
 func (f *Files) outside(path, real string) error {
@@ -230,6 +249,9 @@ func isSystem(path string) bool {
 
 // Real resolves the links of an absolute path as far as it exists. The rest is appended as written.
 func Real(abs string) (string, error) {
+	if urlpath.Is(abs) {
+		return abs, nil
+	}
 	real, err := filepath.EvalSymlinks(abs)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) || abs == filepath.Dir(abs) {
 		return real, err
@@ -441,6 +463,10 @@ func Roots(folders ...string) []string {
 	var roots []string
 	for _, folder := range folders {
 		if folder == "" {
+			continue
+		}
+		if urlpath.Is(folder) {
+			roots = append(roots, folder)
 			continue
 		}
 		abs, err := filepath.Abs(folder)

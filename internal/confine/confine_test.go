@@ -181,3 +181,21 @@ func TestALinkThatIsSwappedMeanwhileLeadsNowhereElse(t *testing.T) {
 	<-done
 	require.Positive(t, inside)
 }
+
+func TestAURLOfAClientIsBelowOneOfTheRoots(t *testing.T) {
+	t.Parallel()
+	f := confine.New(&core.Confinement{Roots: confine.Roots("s3://lake/in", t.TempDir()), Given: []string{"input"}})
+	for _, url := range []string{"s3://lake/in/a.csv", "s3://lake/in/deep/*.csv"} {
+		require.NoError(t, f.Check(url))
+		require.NoError(t, f.CheckOutput(url))
+		require.NoError(t, f.URL(url))
+	}
+	for _, url := range []string{"s3://lake/input/a.csv", "s3://lake/a.csv", "s3://other/in/a.csv"} {
+		require.ErrorContains(t, f.Check(url), "is outside the folders that clients may use")
+		require.ErrorContains(t, f.CheckOutput(url), "is outside the folders")
+		require.ErrorContains(t, f.URL(url), "is outside the folders")
+	}
+	f.Free("s3://other/own.csv") // of the job file
+	require.NoError(t, f.URL("s3://other/own.csv"))
+	require.Error(t, f.URL("s3://other/own.csv2"))
+}

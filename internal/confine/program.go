@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/urlpath"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
@@ -71,7 +72,7 @@ func isProgram(path string) bool {
 
 // Give notes a path or a pattern that has a value of the client: Free does not admit writing to it.
 func (f *Files) Give(path string) {
-	abs, err := filepath.Abs(path)
+	abs, err := urlpath.Abs(path)
 	if f == nil || path == "" || err != nil {
 		return
 	}
@@ -112,6 +113,12 @@ func (f *Files) written(paths ...string) error {
 		return nil
 	}
 	for _, path := range paths {
+		if urlpath.Is(path) {
+			if err := f.URL(path); err != nil {
+				return err
+			}
+			continue
+		}
 		abs, err := filepath.Abs(path)
 		if err != nil {
 			return err

@@ -25,7 +25,7 @@ const launchTime = 2 * time.Minute
 // chunkFamily opens an engine on each database, which the scenarios share. No
 // statement depends on the reader.
 func chunkFamily(t *testing.T) func(t *testing.T, d document) {
-	urls := []struct{ name, url string }{{"sqlite", testdb.SQLite(t)}, {"postgres", testdb.Postgres(t)}}
+	urls := []struct{ name, url string }{{"sqlite", testdb.SQLite(t)}, {"postgres", testdb.Postgres(t)}, {"mysql", testdb.MySQL(t)}}
 	engines := make([]*testengine.Engine, len(urls))
 	for i, u := range urls {
 		engines[i] = testengine.New(t, u.url)

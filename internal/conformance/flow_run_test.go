@@ -29,7 +29,7 @@ type place struct {
 }
 
 func onDatabases(t *testing.T) func(t *testing.T, f func(t *testing.T, p place)) {
-	urls := []struct{ name, url string }{{"sqlite", testdb.SQLite(t)}, {"postgres", testdb.Postgres(t)}}
+	urls := []struct{ name, url string }{{"sqlite", testdb.SQLite(t)}, {"postgres", testdb.Postgres(t)}, {"mysql", testdb.MySQL(t)}}
 	places := make([]place, len(urls))
 	for i, u := range urls {
 		places[i] = place{testengine.New(t, u.url), u.url}

@@ -211,14 +211,17 @@ func (o *orphan) Write(ctx context.Context, _ []*product) error {
 
 // makeItemTable makes a table of items, and one with rows that need others at the commit.
 func makeItemTable(ctx context.Context, db tx.Database, name string) error {
-	sequence := "bigserial primary key"
+	sequence, deferred := "bigserial primary key", " deferrable initially deferred"
+	if db.Dialect() == tx.MySQL { // it checks at once
+		sequence, deferred = "bigint auto_increment primary key", ""
+	}
 	if db.Dialect() == tx.SQLite {
 		sequence = "integer primary key autoincrement"
 	}
 	for _, statement := range []string{
 		fmt.Sprintf("create table %s (seq %s, place bigint not null, value text not null)", name, sequence),
 		fmt.Sprintf("create table %s_parent (id bigint primary key)", name),
-		fmt.Sprintf("create table %s_child (parent bigint references %[1]s_parent (id) deferrable initially deferred)", name),
+		fmt.Sprintf("create table %s_child (parent bigint references %[1]s_parent (id)%s)", name, deferred),
 	} {
 		if _, err := db.Conn().ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("%s: %w", statement, err)

@@ -21,6 +21,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/api"
 	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/cli"
+	"github.com/surfin-batch/surfin/internal/contrib"
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/jobfile/docs"
@@ -74,7 +75,11 @@ func run(args []string) error {
 // others are pages that make bench writes, and those that tests compare with the code of observers,
 // which docgen does not link.
 func others() []string {
-	return []string{"benchmarks.md", "benchmarks.svg", "events.md", "lost-rows.md", "metrics.md"}
+	list := []string{"benchmarks.md", "benchmarks.svg", "events.md", "lost-rows.md", "metrics.md"}
+	for _, c := range contrib.Components() { // contrib/docgen writes them
+		list = append(list, c.Page())
+	}
+	return list
 }
 
 func pages() (map[string][]byte, error) {

@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -8,7 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/surfin-batch/surfin/internal/contrib"
 )
 
 // Module is the path of Surfin's own module.
@@ -16,7 +21,7 @@ const Module = "github.com/surfin-batch/surfin"
 
 const direct = "go.uber.org/fx"
 
-//go:embed app
+//go:embed app program.go.txt
 var app embed.FS
 
 // Application is a small Go program with its own components.
@@ -28,6 +33,8 @@ type Application struct {
 	// Checkout replaces the required module by a folder; nil means the released one.
 	Checkout *Checkout
 	Go       string
+	// With are families of contrib.
+	With []string
 }
 
 var applicationName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
@@ -58,9 +65,28 @@ func (a *Application) Files() ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, File{f.path, strings.ReplaceAll(string(text), "{{name}}", a.Name)})
+		files = append(files, File{f.path, a.fill(string(text))})
 	}
 	return append(files, a.module()...), nil
+}
+
+// Program returns the files of a command that has the stock components, metrics, traces and the families, as the
+// released one has all.
+func (a *Application) Program() ([]File, error) {
+	text, err := app.ReadFile("program.go.txt")
+	if err != nil {
+		return nil, err
+	}
+	return append([]File{{"main.go", a.fill(string(text))}}, a.module()...), nil
+}
+
+func (a *Application) fill(text string) string {
+	var imports, modules string
+	for _, family := range a.With {
+		imports += "\t\"" + contrib.Module + "/" + family + "\"\n"
+		modules += "\t\t" + family + ".Module(),\n"
+	}
+	return strings.NewReplacer("{{name}}", a.Name, "// {{imports}}\n", imports, "// {{modules}}\n", modules).Replace(text)
 }
 
 func (a *Application) module() []File {
@@ -68,10 +94,16 @@ func (a *Application) module() []File {
 	if module == "" {
 		module = a.Name
 	}
-	text := fmt.Sprintf("module %s\n\ngo %s\n\nrequire %s %s\n", module, a.Go, Module, a.Version)
-	c := a.Checkout
+	c, more, replaced := a.Checkout, "", ""
 	if c == nil {
-		return []File{{"go.mod", text}}
+		if len(a.With) > 0 {
+			more = fmt.Sprintf("require %s %s\n", contrib.Module, a.Version)
+		}
+		return []File{{"go.mod", fmt.Sprintf("module %s\n\ngo %s\n\nrequire %s %s\n%s", module, a.Go, Module, a.Version, more)}}
+	}
+	if len(a.With) > 0 {
+		more = "\t" + contrib.Module + " v0.0.0\n"
+		replaced = fmt.Sprintf("\nreplace %s => %s\n", contrib.Module, quotedPath(c.Folder+"/contrib"))
 	}
 	var used, needed string
 	for _, line := range c.required {
@@ -81,21 +113,21 @@ func (a *Application) module() []File {
 		}
 		needed += "\t" + line + " // indirect\n"
 	}
-	text = fmt.Sprintf(`module %s
+	text := fmt.Sprintf(`module %s
 
 go %s
 
 require (
 	%s v0.0.0
-%s)
+%s%s)
 
 // Surfin is taken from a folder. Without this line it is the version that is required above.
 replace %s => %s
-
+%s
 // What Surfin needs.
 require (
 %s)
-`, module, c.version, Module, used, Module, quotedPath(c.Folder), needed)
+`, module, c.version, Module, more, used, Module, quotedPath(c.Folder), replaced, needed)
 	return []File{{"go.mod", text}, {"go.sum", c.sums}}
 }
 
@@ -137,12 +169,59 @@ func ReadCheckout(folder string) (*Checkout, error) {
 		return nil, fmt.Errorf("%s: %w", folder, ErrNoCheckout)
 	}
 	c := &Checkout{Folder: folder, version: string(version[1])}
+	for _, of := range []string{folder, filepath.Join(folder, "contrib")} {
+		if err := c.add(of); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// add adds the requirements of a module of the checkout.
+func (c *Checkout) add(folder string) error {
+	text, err := os.ReadFile(filepath.Join(folder, "go.mod"))
+	if err != nil {
+		return err
+	}
 	for _, line := range requireLine.FindAllSubmatch(text, -1) {
-		c.required = append(c.required, string(line[1]))
+		c.require(string(line[1]))
 	}
 	sums, err := os.ReadFile(filepath.Join(folder, "go.sum"))
-	c.sums = string(sums)
-	return c, err
+	c.sums += string(sums)
+	return err
+}
+
+// require keeps the newer version of a module.
+func (c *Checkout) require(line string) {
+	module, version, _ := strings.Cut(line, " ")
+	i := slices.IndexFunc(c.required, func(has string) bool { return strings.HasPrefix(has, module+" ") })
+	switch {
+	case i < 0:
+		c.required = append(c.required, line)
+	case compareVersions(c.required[i][len(module)+1:], version) < 0:
+		c.required[i] = line
+	}
+}
+
+func compareVersions(a, b string) int {
+	numbers := func(version string) (list [3]int, rest string) {
+		version, rest, _ = strings.Cut(strings.TrimPrefix(version, "v"), "-")
+		for i, text := range strings.SplitN(version, ".", len(list)) {
+			list[i], _ = strconv.Atoi(text) //nolint:errcheck // a go.mod has valid versions
+		}
+		return list, rest
+	}
+	first, early := numbers(a)
+	second, late := numbers(b)
+	// v1.2.0 is after v1.2.0-rc.1, which has a rest.
+	return cmp.Or(slices.Compare(first[:], second[:]), cmp.Compare(btoi(early == ""), btoi(late == "")), strings.Compare(early, late))
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // FindCheckout looks for a checkout around a folder: one that contains it, or a folder `surfin`

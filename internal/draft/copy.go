@@ -27,6 +27,8 @@ type Target struct {
 	Append   bool
 	// Skip is the number of misfit rows that may be skipped.
 	Skip int
+	// Parallel is the number of parts that are copied at once; 0 means one, without partitions.
+	Parallel int
 }
 
 // Sides identify a copy: parameters of its job, by which a failed copy is found again.
@@ -50,14 +52,31 @@ func (s *Shape) Copy(to Target, sides Sides) (string, error) {
 	if !s.Whole {
 		s = s.exact()
 	}
+	parts, err := partition(s, to)
+	if err != nil {
+		return "", err
+	}
 	skip, expect := "", ""
 	if to.Skip > 0 {
 		skip, expect = fmt.Sprintf("    skip: %d\n", to.Skip), "expect: steps.copy.skipped == 0 # else rows are missing\n"
 	}
 	return "# " + s.Summary() + "\n" + s.Comments() + "job: " + CopyJob +
 		"\nparameters: # they identify the copy: a failed one resumes where it was\n  from: " + from + "\n  to: " + into +
-		"\nflow:\n- step: copy\n  chunk:\n    reader:" + s.reader(path, "row", "      ") +
+		"\nflow:\n- step: copy\n" + parts + "  chunk:\n    reader:" + s.reader(path, "row", "      ") +
 		"\n    writer: " + writer + "\n" + skip + expect + "types:\n  row:\n" + s.Item("    "), nil
+}
+
+func partition(s *Shape, to Target) (string, error) {
+	if to.Parallel < 2 {
+		return "", nil
+	}
+	if s.Format != formatCSV && s.Format != formatLines || strings.HasSuffix(to.File, ".json") {
+		return "", errors.New("--parallel divides a csv or jsonl file, and writes a table, csv or jsonl")
+	}
+	if err := filestream.CheckDivisible(s.Path, "", ""); err != nil {
+		return "", fmt.Errorf("--parallel: %w", errors.Unwrap(err))
+	}
+	return fmt.Sprintf("  partition: {by: {lines: %[1]d}, workers: %[1]d}\n", to.Parallel), nil
 }
 
 func (s *Shape) writer(to Target) (string, error) {
@@ -66,6 +85,9 @@ func (s *Shape) writer(to Target) (string, error) {
 		more := s.keys(format)
 		if to.Append {
 			more = ", append: true"
+		}
+		if to.Parallel > 1 {
+			more += ", together: true"
 		}
 		return fmt.Sprintf(`{%s: {path: "${params.to}"%s}}`, format, more), err
 	}

@@ -37,14 +37,14 @@ func TestWhatIsAppendedFollowsWhatWasThereOnceWhoeverDiesOrIsFrozen(t *testing.T
 		first := s.open(s.appending(1, true), nil)
 		require.Equal(t, was != "", first.Begun())
 		s.write(first, "one\n")
-		require.NoError(t, first.Release())
+		require.NoError(t, first.Release(t.Context()))
 		require.NoError(t, first.Rewind(nil)) // to where it began
 		at := s.write(first, "one\n")
 		s.write(first, "not committed\n")
 
 		frozen := s.open(s.appending(2, false), at)
 		at = s.write(frozen, "two\n")
-		require.NoError(t, frozen.Release())
+		require.NoError(t, frozen.Release(t.Context()))
 		s.write(frozen, "not committed either\n")
 		require.Empty(t, frozen.Appended(), "looked at by the first")
 
@@ -56,7 +56,7 @@ func TestWhatIsAppendedFollowsWhatWasThereOnceWhoeverDiesOrIsFrozen(t *testing.T
 
 		require.NoError(t, frozen.Rewind(at)) // it wakes
 		s.write(frozen, "late\n")
-		require.ErrorContains(t, frozen.Finish(), "a later attempt has taken the file over")
+		require.ErrorContains(t, frozen.Finish(t.Context()), "a later attempt has taken the file over")
 		s.inView(want)
 
 		// A crash after the rename, and another instance that has appended since.
@@ -78,9 +78,9 @@ func TestAFileThatChangesWhileItIsAppendedToIsNotReplaced(t *testing.T) {
 		s.lay("old\n")
 		o := s.open(s.appending(1, true), nil)
 		s.write(o, "one\n")
-		require.NoError(t, o.Release())
+		require.NoError(t, o.Release(t.Context()))
 		change(s.path)
-		err := o.Finish()
+		err := o.Finish(t.Context())
 		require.ErrorContains(t, err, "cannot append to "+s.path+": it changed since the step copied it: "+name)
 		require.ErrorContains(t, err, "--from-start, which appends to the current file")
 		require.NoError(t, o.Close())
@@ -89,9 +89,9 @@ func TestAFileThatChangesWhileItIsAppendedToIsNotReplaced(t *testing.T) {
 	s := newStep(t)
 	o := s.open(s.appending(1, true), nil)
 	s.write(o, "one\n")
-	require.NoError(t, o.Release())
+	require.NoError(t, o.Release(t.Context()))
 	s.lay("of another\n")
-	require.ErrorContains(t, o.Finish(), "it had 0 bytes, and now has 11")
+	require.ErrorContains(t, o.Finish(t.Context()), "it had 0 bytes, and now has 11")
 	s.inView("of another\n")
 }
 
@@ -102,7 +102,7 @@ func TestACopyWithoutAnythingAppendedIsMadeAgain(t *testing.T) {
 	o := s.open(s.appending(1, true), nil)
 	require.NoError(t, o.Sync())
 	at := o.Position()
-	require.NoError(t, o.Release())
+	require.NoError(t, o.Release(t.Context()))
 	require.NoError(t, o.Close())
 	require.NoError(t, os.Remove(s.parts()[0]))
 	appended(t, s.path, "new\n")
@@ -140,8 +140,8 @@ func TestACompressedFileIsAppendedToAsAWhole(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, o.Sync())
 		o.Position()
-		require.NoError(t, o.Release())
-		require.NoError(t, o.Finish())
+		require.NoError(t, o.Release(t.Context()))
+		require.NoError(t, o.Finish(t.Context()))
 		in, err := OpenInput(context.Background(), InputConfig{Path: path}, nil)
 		require.NoError(t, err)
 		got, err := io.ReadAll(in)
@@ -182,7 +182,7 @@ func TestAFileInAnotherFormIsNotAppendedTo(t *testing.T) {
 	s := newStep(t)
 	o := s.open(s.appending(1, true), nil)
 	at := s.write(o, "one\n")
-	require.NoError(t, o.Release())
+	require.NoError(t, o.Release(t.Context()))
 	require.NoError(t, o.Close())
 	require.ErrorContains(t, s.attempt(2, true).Open(t.Context(), at), "the file was started with append true, but now it is append false")
 }

@@ -27,10 +27,14 @@ type ChangedError struct {
 	Path       string // absolute
 	What       string // the change, such as "its size is 12 bytes, it was 10"
 	Acceptable bool
+	divided    bool
 }
 
 // Error describes the change.
 func (e *ChangedError) Error() string {
+	if e.divided {
+		return fmt.Sprintf("%s changed since it was divided into parts: %s; remove the committed rows and start over (--from-start)", e.Path, e.What)
+	}
 	text := fmt.Sprintf("cannot restart: %s changed since it was read: %s", e.Path, e.What)
 	if e.Acceptable {
 		text += "; if only the data after that point was corrected, --accept-changes continues"

@@ -38,7 +38,9 @@ type InputConfig struct {
 	Stdin io.Reader
 	// Accept continues in another file after the part that was read: the rest has been corrected.
 	Accept bool
-	Lines  bool
+	// Divided means that a part of the file is read: nothing of it may change.
+	Divided bool
+	Lines   bool
 	// Raw delivers the bytes unchanged: Encoding is not used, and a byte order mark is data.
 	Raw bool
 }
@@ -96,14 +98,14 @@ func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input,
 	if cfg.Path == core.StdPath {
 		return openStdin(cfg, at)
 	}
-	file, err := place.Disk(ctx).Open(ctx, cfg.Path)
+	file, err := place.Open(ctx, cfg.Path)
 	if err != nil {
 		return nil, pathError(cfg.Path, err)
 	}
 	in := &Input{cfg: cfg, file: file, encoding: plainText}
 	if in.print, err = fingerprint(file); err == nil && at != nil {
-		if what := changed(at.File, in.print); what != "" && !cfg.Accept {
-			err = &ChangedError{Path: absolute(cfg.Path), What: what, Acceptable: true}
+		if what := changed(at.File, in.print); what != "" && (!cfg.Accept || cfg.Divided) {
+			err = &ChangedError{Path: absolute(cfg.Path), What: what, Acceptable: !cfg.Divided, divided: cfg.Divided}
 		}
 	}
 	if err == nil {
@@ -155,7 +157,7 @@ func (in *Input) decode() error {
 	}
 	form := in.form()
 	if in.cfg.Member != "" && form.name != compressionZip {
-		return errors.New("its name is not that of a zip archive, but member names a file in one: set compression: zip")
+		return errors.New("its name is not one of a zip archive, but member names a file in one: set compression: zip")
 	}
 	if form.name != "" {
 		if err := in.decompress(form); err != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/place"
@@ -31,7 +32,7 @@ const (
 
 // Changed describes how the file differs; empty if it does not. gone means that it is missing.
 func (f Listed) Changed(ctx context.Context) (what string, gone bool, err error) {
-	info, err := place.Disk(ctx).Stat(ctx, f.Path)
+	info, err := place.Stat(ctx, f.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "it does not exist any more", true, nil
@@ -91,10 +92,11 @@ func DecodeList(list string) ([]Listed, error) {
 }
 
 // ReadBy returns the files that a step has read to the end, by the records of the step, first, and
-// of its partitions. ErrNoList means that the step keeps no list.
+// of its partitions: those that share a file must all have read it. ErrNoList means that the step keeps no list.
 func ReadBy(records []core.StepExecution) ([]Listed, error) {
 	var files []Listed
 	found := false
+	shared := map[string]bool{} // of each partitioned file, whether all parts have read it
 	for i, record := range records {
 		if record.Context == nil {
 			continue
@@ -107,6 +109,9 @@ func ReadBy(records []core.StepExecution) ([]Listed, error) {
 		found = true
 		switch {
 		case record.Status != core.StatusCompleted:
+			if !listed {
+				shared[fmt.Sprint(path)] = false
+			}
 		case listed:
 			more, err := DecodeList(fmt.Sprint(list))
 			if err != nil {
@@ -116,13 +121,16 @@ func ReadBy(records []core.StepExecution) ([]Listed, error) {
 		default:
 			mark, _ := record.Context.Get(PartMarkKey)
 			text, _ := mark.(string)
-			files = append(files, Listed{fmt.Sprint(path), text})
+			if _, twice := shared[fmt.Sprint(path)]; !twice {
+				shared[fmt.Sprint(path)] = true
+				files = append(files, Listed{fmt.Sprint(path), text})
+			}
 		}
 	}
 	if !found {
 		return nil, ErrNoList
 	}
-	return files, nil
+	return slices.DeleteFunc(files, func(f Listed) bool { whole, parted := shared[f.Path]; return parted && !whole }), nil
 }
 
 // ErrNoList reports that a step has no list of the files that it reads.

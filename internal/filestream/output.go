@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/urlpath"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -30,6 +31,7 @@ type Output struct {
 	name    string // of the part
 	file    *os.File
 	std     *stdout // instead of file; nil means that it is a file
+	kept    *kept   // instead of file, in a place other than the disk
 	earlier []string
 	// requested means that a position with the name was returned, and may be committed; named that one is.
 	requested, named bool
@@ -42,6 +44,9 @@ type Output struct {
 	head     []byte          // of the text that was there
 	lost     bool            // of the part that at names nothing is needed
 	body     *OutputPosition // the end without the trailer, once Finish began
+	staged   bool            // body names the publication
+	made     *product        // with a Maker, while it is open
+	joined   Joined          // the parts that it takes, and removes when it is published; nil means none
 	finished bool
 }
 
@@ -55,7 +60,17 @@ func NewOutput(cfg OutputConfig) *Output { return &Output{cfg: cfg, disk: system
 // or changed part.
 func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 	if o.cfg.Path == core.StdPath {
+		if o.cfg.Maker != nil {
+			return errors.New("a file of this format is made when all items are written, and cannot be the standard output: name a file")
+		}
 		return o.openStdout(at)
+	}
+	if urlpath.Is(o.cfg.Path) {
+		in, err := keeper(ctx, o.cfg.Path)
+		if err != nil {
+			return err
+		}
+		return openKept(ctx, o, in, at)
 	}
 	if o.files = confine.From(ctx); o.files != nil {
 		o.disk = system{o.files}
@@ -65,17 +80,8 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 		return pathError(o.cfg.Path, err)
 	}
 	o.cfg.Path = path
-	if at != nil {
-		if err := o.cfg.checkForm(*at); err != nil {
-			return err
-		}
-		if err := o.cfg.checkAppend(*at); err != nil {
-			return err
-		}
-		o.taken = *at
-	}
-	if c := o.cfg.compression(); c.name != "" && c.write == nil {
-		return fmt.Errorf("%s: files of %s are read only; compression: none writes plain text under this name, and .gz or .zst compress it", path, c.name)
+	if err := o.takes(at); err != nil {
+		return err
 	}
 	if err := o.checkTarget(path); err != nil {
 		return err
@@ -100,18 +106,35 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 	}
 	if at == nil || o.lost {
 		o.at = OutputPosition{Path: path, Part: o.part(), Form: o.cfg.form()}
-		return o.copyTarget(ctx)
+	} else if err := o.takeUp(ctx, *at); err != nil || o.at.Base != nil {
+		return err
 	}
-	if err := o.takeUp(ctx, *at); err != nil || o.at.Base != nil {
+	if err := beginProduct(ctx, o); err != nil {
 		return err
 	}
 	return o.copyTarget(ctx)
 }
 
+func (o *Output) takes(at *OutputPosition) error {
+	if at != nil {
+		if err := o.cfg.checkForm(*at); err != nil {
+			return err
+		}
+		if err := o.cfg.checkAppend(*at); err != nil {
+			return err
+		}
+		o.taken = *at
+	}
+	if c := o.cfg.compression(); c.name != "" && c.write == nil {
+		return fmt.Errorf("%s: files of %s are read only; compression: none writes plain text under this name, and .gz or .zst compress it", o.cfg.Path, c.name)
+	}
+	return nil
+}
+
 // Written output cannot be read back, so a restart cannot continue from a position in it.
 func (o *Output) openStdout(at *OutputPosition) error {
-	if o.cfg.Append != nil {
-		return errors.New("append is for files, but - is the standard output")
+	if o.cfg.Append != nil || o.cfg.Together {
+		return errors.New("append and together are for files, but - is the standard output")
 	}
 	if at != nil {
 		return fmt.Errorf("cannot restart: %d bytes were written to the standard output and cannot be continued: start over (--from-start), or write to a file", at.Offset)
@@ -163,7 +186,7 @@ func (o *Output) claim(at *OutputPosition) error {
 }
 
 func (o *Output) create() error {
-	name, err := partName(o.cfg.Path, o.attempt)
+	name, err := partName(o.cfg.Path, o.attempt, isPart(o))
 	if err != nil {
 		return err
 	}
@@ -180,13 +203,25 @@ func (o *Output) create() error {
 
 func (o *Output) part() string { return o.name[len(o.cfg.Path):] }
 
+// begins continues at a position: nothing after it is staged.
+func (o *Output) begins(at OutputPosition) {
+	if at.Offset == 0 {
+		at.Form = o.cfg.form()
+	}
+	at.Staged, at.Made = "", nil
+	o.at, o.inMember, o.body, o.staged = at, false, nil, false
+}
+
 func (o *Output) cut(at OutputPosition) error {
+	if o.staged && o.body != nil && at.Offset == o.body.Offset && at.Sum == o.body.Sum {
+		return nil // these bytes are staged, with the trailer
+	}
 	if o.std != nil {
-		if at.Offset == 0 {
-			at.Form = o.cfg.form()
-		}
-		o.at, o.inMember, o.body = at, false, nil
+		o.begins(at)
 		return o.std.cut(at.Offset)
+	}
+	if o.kept != nil {
+		return o.kept.cut(at)
 	}
 	info, err := o.file.Stat()
 	if err != nil {
@@ -199,10 +234,7 @@ func (o *Output) cut(at OutputPosition) error {
 		return pathError(o.name, err)
 	}
 	o.dirty = o.dirty || info.Size() != at.Offset
-	if at.Offset == 0 {
-		at.Form = o.cfg.form()
-	}
-	o.at, o.inMember, o.body = at, false, nil
+	o.begins(at)
 	return nil
 }
 
@@ -246,7 +278,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return o.frames.Write(p)
 }
 
-func (o *Output) isClosed() bool { return o.file == nil && o.std == nil }
+func (o *Output) isClosed() bool { return o.file == nil && o.std == nil && o.kept == nil }
 
 func (o *Output) closed() error { return fmt.Errorf("%s: %w", o.cfg.Path, fs.ErrClosed) }
 
@@ -259,6 +291,9 @@ func (o *Output) append(p []byte) (int, error) {
 		o.std.text = append(o.std.text, p...)
 		o.at.Offset += int64(len(p))
 		return len(p), nil
+	}
+	if o.kept != nil {
+		return o.kept.append(p)
 	}
 	n, err := o.file.Write(p)
 	o.at.Sum = crc32.Update(o.at.Sum, castagnoli(), p[:n])
@@ -287,7 +322,11 @@ func (o *Output) Sync() error {
 	if !o.dirty || o.std != nil {
 		return nil
 	}
-	if err := o.disk.Sync(o.file); err != nil {
+	if o.kept != nil {
+		if err := o.kept.part.Sync(); err != nil {
+			return pathError(o.cfg.Path, err)
+		}
+	} else if err := o.disk.Sync(o.file); err != nil {
 		return pathError(o.name, err)
 	}
 	o.dirty = false
@@ -306,7 +345,10 @@ func (o *Output) Position() OutputPosition {
 // Release removes the files of earlier attempts after a commit has stored this attempt's Position:
 // none of those attempts can commit any more. A file that cannot be removed is an error, since its
 // attempt could still publish it.
-func (o *Output) Release() error {
+func (o *Output) Release(ctx context.Context) error {
+	if o.kept != nil {
+		return o.kept.release(ctx)
+	}
 	if o.std != nil {
 		o.named = true
 		return o.std.flush()
@@ -335,7 +377,7 @@ func (o *Output) Rewind(at *OutputPosition) error {
 			to = OutputPosition{Offset: base.Size, Sum: base.Sum, Base: base, Form: o.cfg.form()}
 		}
 	}
-	if to.Path = o.cfg.Path; o.std == nil {
+	if to.Path = o.cfg.Path; o.file != nil {
 		to.Part = o.part()
 	}
 	if err := o.cut(to); err != nil || at != nil {
@@ -347,16 +389,25 @@ func (o *Output) Rewind(at *OutputPosition) error {
 // Finish writes the trailer and publishes the file by a rename. It may be called again, also after a failure.
 // It needs a Release: before a commit has stored the file's name, a later attempt would not know which file
 // to remove.
-func (o *Output) Finish() error {
+func (o *Output) Finish(ctx context.Context) error {
+	if o.kept != nil {
+		return o.kept.finish(ctx)
+	}
 	dir := filepath.Dir(o.cfg.Path)
 	if o.std != nil {
 		return o.finishStdout()
 	}
 	if o.finished {
-		return o.disk.SyncDir(dir)
+		return settle(o, dir)
 	}
 	if !o.named {
 		return fmt.Errorf("%s: its position is not committed, so it cannot be published", o.name)
+	}
+	if o.cfg.Maker != nil {
+		return finishMade(o, dir)
+	}
+	if isPart(o) {
+		return finishPart(o)
 	}
 	if o.body != nil {
 		if err := o.Rewind(o.body); err != nil {
@@ -374,20 +425,27 @@ func (o *Output) Finish() error {
 	if err := o.Sync(); err != nil {
 		return err
 	}
-	if err := o.checkTarget(o.cfg.Path); err != nil {
-		return err
-	}
 	if err := o.checkBase(); err != nil {
 		return err
 	}
-	if err := o.disk.Rename(o.name, o.cfg.Path); err != nil {
+	if err := rename(o, o.name); err != nil {
+		return err
+	}
+	return errors.Join(o.Close(), settle(o, dir))
+}
+
+func rename(o *Output, name string) error {
+	if err := o.checkTarget(o.cfg.Path); err != nil {
+		return err
+	}
+	if err := o.disk.Rename(name, o.cfg.Path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s is gone: a later attempt has taken the file over, or someone has removed it%w", o.name, silent{err})
+			return fmt.Errorf("%s is gone: a later attempt has taken the file over, or someone has removed it%w", name, silent{err})
 		}
 		return pathError(o.cfg.Path, err)
 	}
 	o.finished = true
-	return errors.Join(o.Close(), o.disk.SyncDir(dir))
+	return nil
 }
 
 // Declare adds a setting that is known only with the first item; it refuses a value that differs
@@ -398,23 +456,6 @@ func (o *Output) Declare(setting, value string) error {
 	}
 	o.at.Form = maps.Clone(o.at.Form)
 	o.at.Form[setting] = value
-	return nil
-}
-
-func (o *Output) finishStdout() error {
-	if o.finished {
-		return nil
-	}
-	if err := o.end(); err != nil {
-		return err
-	}
-	if err := o.Sync(); err != nil {
-		return err
-	}
-	if err := o.std.flush(); err != nil {
-		return err
-	}
-	o.finished = true
 	return nil
 }
 
@@ -435,6 +476,9 @@ func (o *Output) end() error {
 // name it.
 func (o *Output) Close() error {
 	o.std = nil
+	if o.kept != nil {
+		return o.kept.close()
+	}
 	if o.file == nil {
 		return nil
 	}
@@ -448,7 +492,7 @@ func (o *Output) Close() error {
 			errs = append(errs, pathError(o.name, err))
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, closeProduct(o))...)
 }
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }

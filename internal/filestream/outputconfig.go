@@ -21,6 +21,11 @@ type OutputConfig struct {
 	// Append keeps the content of the file; nil means that it is replaced.
 	Append  *Append
 	Trailer []byte
+	// Maker makes the published file of the written bytes, which are a journal then (rule C15v); nil publishes them
+	// as they are.
+	Maker Maker
+	// Together keeps the part of a partition for Join, which publishes one file of all of them (rule C15w).
+	Together bool
 	// Mode is the permissions of the file; 0 means 0600.
 	Mode fs.FileMode
 	// Stdout is written if Path is core.StdPath; nil means os.Stdout.
@@ -39,7 +44,8 @@ type Append struct {
 	Record int
 }
 
-// Base is the copied beginning of an appended file. The zero Base: it was missing or empty.
+// Base is the beginning of a file: the copy in an appended one, where the zero Base means missing or empty, or the header of
+// a part.
 type Base struct {
 	Size int64  `json:"size"` // in bytes of the file
 	Sum  uint32 `json:"sum"`  // CRC-32C of them
@@ -56,6 +62,12 @@ type OutputPosition struct {
 	Form Form   `json:"form"`
 	// Base is the copy that the file begins with; nil means that it does not append.
 	Base *Base `json:"base,omitempty"`
+	// Head is the beginning that only the first of several joined parts keeps; nil means that there is none.
+	Head *Base `json:"head,omitempty"`
+	// Staged is the publication that was begun, in a place without locks.
+	Staged string `json:"staged,omitempty"`
+	// Made is the file that was made of these bytes.
+	Made *Made `json:"made,omitempty"`
 }
 
 func (c *OutputConfig) compression() compression {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/urlpath"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -22,9 +23,13 @@ import (
 // PartSuffix begins the suffix of a file that is not complete yet.
 const PartSuffix = ".part."
 
-// partName adds a random part for a history that was restored from a backup.
-func partName(path string, a core.Attempt) (string, error) {
+// partName adds a random part for a history that was restored from a backup. The names of parts that are written together
+// also have the scope of the step and the attempt that planned them: its other parts know them.
+func partName(path string, a core.Attempt, together bool) (string, error) {
 	name := path + PartSuffix + a.Scope() + "-" + strconv.FormatInt(int64(a.ID), 10) + "-" + strings.ToLower(rand.Text()[:8])
+	if together {
+		name += "-" + whole(a).Scope() + "-" + strconv.FormatInt(int64(a.Manager), 10)
+	}
 	if over := len(filepath.Base(name)) - longestName; over > 0 {
 		return "", fmt.Errorf("%s: the name is too long by %d bytes: while the file is written, the name of its part has %d more", path, over, len(name)-len(path))
 	}
@@ -33,12 +38,48 @@ func partName(path string, a core.Attempt) (string, error) {
 
 const longestName = 255
 
-func partPattern() *regexp.Regexp {
-	return regexp.MustCompile(`^\.part\.([0-9a-f]{12})-(\d+)-[a-z2-7]{8}$`)
+// whole is the step of a partition.
+func whole(a core.Attempt) core.Attempt {
+	a.Step, _, _ = strings.Cut(a.Step, ":")
+	a.ID = a.Manager
+	return a
 }
 
-// eachPart calls f for each part of path in its folder. One with too many digits is of no attempt of ours.
-func eachPart(files *confine.Files, path string, f func(name, scope string, id int64) error) error {
+// owner is the attempt in the name of a part.
+type owner struct {
+	scope string
+	id    int64
+	step  string // with manager, of a part that is written together
+	from  int64
+}
+
+// ownerOf reads the suffix of a part. One with too many digits is of no attempt of ours.
+func ownerOf(pattern *regexp.Regexp, suffix string) (of owner, is bool) {
+	found := pattern.FindStringSubmatch(suffix)
+	if found == nil {
+		return of, false
+	}
+	id, err := strconv.ParseInt(found[2], 10, 64)
+	of = owner{scope: found[1], id: id, step: found[3]}
+	if of.step != "" && err == nil {
+		of.from, err = strconv.ParseInt(found[4], 10, 64)
+	}
+	return of, err == nil
+}
+
+// isOf reports whether an attempt, or an earlier one, made the part, or planned the partition that did.
+func (w owner) isOf(a core.Attempt) bool {
+	return w.scope == a.Scope() && w.id <= int64(a.ID) || w.isPartOf(a)
+}
+
+func (w owner) isPartOf(a core.Attempt) bool { return w.step == a.Scope() && w.from <= int64(a.ID) }
+
+func partPattern() *regexp.Regexp {
+	return regexp.MustCompile(`^\.part\.([0-9a-f]{12})-(\d+)-[a-z2-7]{8}(?:-([0-9a-f]{12})-(\d+))?$`)
+}
+
+// eachPart calls f for each part of path in its folder.
+func eachPart(files *confine.Files, path string, f func(name string, of owner) error) error {
 	dir, base := filepath.Split(path)
 	names, err := readNames(files, dir)
 	if err != nil {
@@ -47,12 +88,11 @@ func eachPart(files *confine.Files, path string, f func(name, scope string, id i
 	pattern := partPattern()
 	for _, name := range names {
 		rest, is := strings.CutPrefix(name, base)
-		found := pattern.FindStringSubmatch(rest)
-		if !is || found == nil {
+		if !is {
 			continue
 		}
-		if id, err := strconv.ParseInt(found[2], 10, 64); err == nil {
-			if err := f(dir+name, found[1], id); err != nil {
+		if of, is := ownerOf(pattern, rest); is {
+			if err := f(dir+name, of); err != nil {
 				return err
 			}
 		}
@@ -60,9 +100,9 @@ func eachPart(files *confine.Files, path string, f func(name, scope string, id i
 	return nil
 }
 
-func partsOf(files *confine.Files, path string, match func(scope string, id int64) bool) (list []string, err error) {
-	err = eachPart(files, path, func(name, scope string, id int64) error {
-		if match(scope, id) {
+func partsOf(files *confine.Files, path string, match func(of owner) bool) (list []string, err error) {
+	err = eachPart(files, path, func(name string, of owner) error {
+		if match(of) {
 			list = append(list, name)
 		}
 		return nil
@@ -75,14 +115,15 @@ func partsOf(files *confine.Files, path string, match func(scope string, id int6
 
 // RemoveLeft removes the parts that attempts of a step, up to one, left next to the file of its
 // position. A missing one is not an error.
-func RemoveLeft(of core.Attempt, at item.Position) error {
+func RemoveLeft(ctx context.Context, of core.Attempt, at item.Position) error {
 	var position OutputPosition
 	if json.Unmarshal(at, &position) != nil || position.Path == "" {
 		return nil
 	}
-	names, err := partsOf(nil, position.Path, func(scope string, id int64) bool {
-		return scope == of.Scope() && id <= int64(of.ID)
-	})
+	if urlpath.Is(position.Path) {
+		return RemoveParts(ctx, of, position.Path)
+	}
+	names, err := partsOf(nil, position.Path, func(w owner) bool { return w.isOf(of) })
 	errs := []error{err}
 	for _, name := range names {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
+
+	"github.com/surfin-batch/surfin/internal/urlpath"
 )
 
 func absolute(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
+	if abs, err := urlpath.Abs(path); err == nil {
 		return abs
 	}
 	return path

@@ -28,3 +28,20 @@ func (s *stdout) flush() error {
 	}
 	return nil
 }
+
+func (o *Output) finishStdout() error {
+	if o.finished {
+		return nil
+	}
+	if err := o.end(); err != nil {
+		return err
+	}
+	if err := o.Sync(); err != nil {
+		return err
+	}
+	if err := o.std.flush(); err != nil {
+		return err
+	}
+	o.finished = true
+	return nil
+}

@@ -20,13 +20,15 @@ import (
 // the same step does not, since a stopped process keeps its locks: its files are removed after the
 // first commit.
 func (o *Output) survey() error {
-	return eachPart(o.files, o.cfg.Path, func(name, scope string, id int64) error {
-		switch mine := scope == o.attempt.Scope(); {
-		case mine && id < int64(o.attempt.ID):
+	step := whole(o.attempt).Scope()
+	return eachPart(o.files, o.cfg.Path, func(name string, of owner) error {
+		switch mine := of.scope == o.attempt.Scope(); {
+		case mine && of.id < int64(o.attempt.ID):
 			o.earlier = append(o.earlier, name)
+		case !mine && of.step == step: // a part of the same step
 		case isLocked(o.files, name):
 			return fmt.Errorf("%s is being written by another execution, step, attempt or writer (%s is in use; if it is not, remove it)", o.cfg.Path, filepath.Base(name))
-		case mine && id == int64(o.attempt.ID): // of a history that was restored from a backup
+		case mine && of.id == int64(o.attempt.ID): // of a history that was restored from a backup
 			o.earlier = append(o.earlier, name)
 		}
 		return nil
@@ -43,8 +45,8 @@ func (o *Output) surveyLeft(at *OutputPosition) error {
 		}
 		paths[path] = true
 		o.files.Free(path) // an earlier attempt was admitted to it
-		names, err := partsOf(o.files, path, func(scope string, id int64) bool {
-			return scope == o.attempt.Scope() && id < int64(o.attempt.ID)
+		names, err := partsOf(o.files, path, func(of owner) bool {
+			return of.scope == o.attempt.Scope() && of.id < int64(o.attempt.ID)
 		})
 		for _, name := range names {
 			if !needed[name[len(path):]] {
@@ -135,11 +137,21 @@ func (o *Output) resumeFinished(at OutputPosition) error {
 	path := o.cfg.Path
 	lost := fmt.Errorf("cannot restart: %s is gone, with its %d committed bytes, and %s is not the file that the step would have published; restart with --from-start, or restore the file",
 		path+at.Part, at.Offset, path)
+	if isPart(o) { // it is published with the others, and is not run again then
+		return lost
+	}
 	file, err := o.files.Open(path)
 	if err != nil {
 		return lost
 	}
 	defer file.Close() //nolint:errcheck // it is only read
+	if at.Made != nil {
+		if !at.Made.is(file) {
+			return lost
+		}
+		o.at, o.finished = at, true
+		return nil
+	}
 	sum := crc32.New(castagnoli())
 	if n, err := io.CopyN(sum, file, at.Offset); err != nil || n != at.Offset || sum.Sum32() != at.Sum {
 		return lost

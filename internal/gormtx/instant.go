@@ -37,6 +37,29 @@ func Later(d tx.Dialect) string {
 	return Now(d) + " + ?"
 }
 
+// Words are the words of the history's statements that have another form in the dialect, in pairs.
+func Words(d tx.Dialect) []string {
+	words := []string{"{now}", Now(d), "{later}", Later(d)}
+	if d != tx.MySQL {
+		return words
+	}
+	return append(words, "AS bigint)", "AS signed)", "AS text)", "AS char)", "AS TEXT)", "AS char)",
+		"string_agg(", "group_concat(", ", ',') FROM", " SEPARATOR ',') FROM", ", '')\n", " SEPARATOR '')\n",
+		"substr(p.value, 1, 200)", "p.value_start", "substr(x.value, 1, 200)", "x.value_start") // the columns have the indexes
+}
+
+// Like is the LIKE that ignores case.
+func Like(d tx.Dialect) string {
+	switch d {
+	case tx.Postgres:
+		return "ILIKE"
+	case tx.MySQL:
+		return "COLLATE utf8mb4_general_ci LIKE"
+	case tx.SQLite:
+	}
+	return "LIKE"
+}
+
 // Instant is a column: timestamptz on PostgreSQL, datetime(6) on MySQL, INTEGER microseconds since 1970 on SQLite. Zero
 // is NULL. A written value is of the database's clock ([Clock]), never of the host's.
 type Instant struct {

@@ -29,12 +29,14 @@ type Options struct {
 	QueryFields    bool
 	// Naming names tables and columns; nil means gorm's way.
 	Naming schema.Namer
+	// History writes RETURNING and ON CONFLICT on MySQL, too (rule MY8).
+	History bool
 }
 
 // Open returns the gorm.DB of a database, for [Session]. Call it once for each database: every call
 // registers gorm's callbacks.
 func Open(db tx.Database, o Options) (*gorm.DB, error) {
-	base, err := gorm.Open(dialectorOf(db), &gorm.Config{
+	base, err := gorm.Open(dialectorOf(db, o.History), &gorm.Config{
 		SkipDefaultTransaction: true,
 		DisableAutomaticPing:   true,
 		TranslateError:         o.TranslateError,
@@ -62,13 +64,17 @@ func Session(ctx context.Context, base *gorm.DB, db tx.Database) *gorm.DB {
 	return s
 }
 
-func dialectorOf(db tx.Database) gorm.Dialector {
+func dialectorOf(db tx.Database, history bool) gorm.Dialector {
 	conn := connPool{db.Conn()}
 	switch db.Dialect() {
 	case tx.SQLite:
 		return sqliteDialector{conn}
 	case tx.MySQL:
-		return gormmysql.New(gormmysql.Config{Conn: conn, SkipInitializeWithVersion: true})
+		d := gormmysql.New(gormmysql.Config{Conn: conn, SkipInitializeWithVersion: true})
+		if own, ok := d.(*gormmysql.Dialector); ok && history {
+			return mysqlDialector{own}
+		}
+		return d
 	case tx.Postgres:
 	}
 	d, ok := gormpostgres.New(gormpostgres.Config{Conn: conn}).(*gormpostgres.Dialector)

@@ -92,10 +92,12 @@ func examples() map[string]exampleData {
 		"tasklet-shell":     {files: map[string]string{"work.sh": "#!/bin/sh\necho \"$LEVEL $1\" > worked\n"}, params: []string{"date=2026-11-20"}, file: "worked", text: "3 2026-11-20\n"},
 		"tasklet-sql": {tables: map[string][]string{"": {"create table strikes (year int, cost double precision)", "insert into strikes values (2026, 1.5), (2026, 2), (2025, 1)", "create table note (n int, total double precision)"}},
 			params: []string{"year=2026"}, query: "select n, total from note", rows: []string{"2|3.5"}},
+		"partitioner-parquet": {notRun: "contrib/parquet runs it"}, "reader-parquet": {notRun: "contrib/parquet runs it"}, "writer-parquet": {notRun: "contrib/parquet runs it"}, "place-s3": {notRun: "contrib/s3 runs it"},
 		"tasklet-wait_file": {notRun: "it waits for half a minute; jobs/everyday.yaml has one"},
 
 		"partitioner-count": {tables: map[string][]string{"": someOrders}, query: "select count(*), sum(amount) from bill", rows: []string{"3|7.5"}},
 		"partitioner-files": {files: map[string]string{"in/a.csv": people, "in/b.csv": "id,name\n3,Cid\n"}, query: "select count(*) from customer", rows: []string{"3"}},
+		"partitioner-lines": {files: map[string]string{"in.csv": people}, query: "select count(*) from customer", rows: []string{"2"}},
 		"partitioner-range": {tables: map[string][]string{"": someOrders}, query: "select count(*), sum(amount) from bill", rows: []string{"3|7.5"}},
 		"partitioner-query": {tables: map[string][]string{"": append([]string{"create table region (code text, since date, active boolean)", "insert into region values ('north', '2026-01-01', true), ('south', '2026-01-01', true), ('west', '2026-01-01', false)"}, someOrders...)},
 			file: "out/north.csv", text: "id,amount\n1,1.5\n"},

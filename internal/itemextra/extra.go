@@ -72,7 +72,7 @@ type PartsPreparer interface {
 }
 
 // Revocable is implemented by processors that filter items depending on the chunk's transaction, such
-// as keys in a table. If that rolls back, the items filtered in it are processed again (rule C15g);
+// as keys in a table. If that rolls back, the items filtered in it are processed again (rule OB3);
 // items filtered by other processors are not.
 type Revocable interface {
 	Revocable()
@@ -140,4 +140,32 @@ type AnyCell interface {
 	Value() reflect.Value
 	// Origin returns the origin of the item.
 	Origin() item.Meta
+}
+
+// Joiner is implemented by writers that may write one target from all parts of a partitioned step (rule C15w).
+type Joiner interface {
+	item.Positioner
+	item.Releaser
+	item.Finisher
+	item.Closer
+	// Joins reports whether this one does.
+	Joins() bool
+	// JoinParts is Open of the writer of the whole step: instead of items it takes the work of completed parts, given by
+	// their last positions, in order. at is its own position from an earlier attempt; one of other work is ignored.
+	JoinParts(ctx context.Context, at item.Position, parts []item.Position) error
+}
+
+// Stager is implemented by a Finisher that needs a commit before its work is done: Stage prepares it after the
+// commit that comes before Finish, and if it reports true, the position is committed once more (rule OB3). It is
+// called again after a failure and after a crash.
+type Stager interface {
+	Stage(ctx context.Context) (staged bool, err error)
+}
+
+// Stage stages a component, if it is a Stager.
+func Stage(ctx context.Context, component any) (bool, error) {
+	if s, is := component.(Stager); is {
+		return s.Stage(ctx)
+	}
+	return false, nil
 }

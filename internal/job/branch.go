@@ -187,7 +187,7 @@ func (r *run) endBranch(ctx context.Context, out core.Outcome, end branchResult)
 	}
 	change := ports.StepChange{
 		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Settles: out.Settles, Out: map[string]any{branchResultKey: string(text)}, Closed: true,
-		Visits: r.attempt.Progress.Unwritten(), Context: r.part.Context,
+		Visits: r.attempt.Progress.Unwritten(), Context: r.part.Context, Part: true,
 	}
 	err = r.lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		_, err := r.config.Repository.EndStep(ctx, r.partRef(), change)

@@ -78,7 +78,7 @@ func (l *Launcher) ownContext(ctx context.Context, j *model.Job) (context.Contex
 	return own, nil
 }
 
-// withPatience gives patience of one lease, or that of the execution that runs
+// withPatience gives patience of one lease, or of the execution that runs
 // a child job (rule O1).
 func (l *Launcher) withPatience(ctx context.Context) context.Context {
 	if model.HasPatience(ctx) {
@@ -115,14 +115,15 @@ func (l *Launcher) create(ctx context.Context, j *model.Job, params core.Paramet
 	if err != nil {
 		return launched, nil, err
 	}
-	if changedSteps, err = l.checkRestart(ctx, j, params, from); err != nil {
+	changedSteps, isNew, err := l.checkRestart(ctx, j, params, from)
+	if err != nil {
 		return launched, nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
 	key, err := exclusiveKey(j, params)
 	if err != nil {
 		return launched, nil, err
 	}
-	launched, err = l.launch(ctx, j, params, key, from, forWorkers)
+	launched, err = l.launch(ctx, j, params, ports.LaunchRequest{Exclusive: key, From: from.Launch(l.options.IfComplete), ForWorkers: forWorkers, New: isNew})
 	return launched, changedSteps, err
 }
 
@@ -139,27 +140,28 @@ func (l *Launcher) restartFrom(ctx context.Context, j *model.Job, params core.Pa
 	return journal.NewFrom(ctx, l.config.Repository, j, last, l.options.From)
 }
 
-// checkRestart returns the steps that take the new definition. A race is
+// checkRestart returns the steps that take the new definition, and whether the instance is known to be new. A race is
 // harmless: the repository lets one launch run, and such a step refuses a
 // position committed meanwhile.
-func (l *Launcher) checkRestart(ctx context.Context, j *model.Job, params core.Parameters, from *journal.From) (changedSteps []string, err error) {
+func (l *Launcher) checkRestart(ctx context.Context, j *model.Job, params core.Parameters, from *journal.From) (changedSteps []string, isNew bool, err error) {
 	compares := j.CheckRestart != nil && !l.options.FromStart && !l.options.AcceptChanges
 	if !compares && l.options.OnLast == nil {
-		return nil, nil
+		return nil, false, nil
 	}
 	last, err := l.config.Repository.LastExecution(ctx, j.Name, params.Key())
 	if err != nil && !errors.Is(err, core.ErrNotFound) {
-		return nil, err
+		return nil, false, err
 	}
 	if l.options.OnLast != nil {
 		if err := l.options.OnLast(ctx, last); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	if !compares || last == nil {
-		return nil, nil
+		return nil, last == nil, nil
 	}
-	return l.config.checkDefinition(ctx, j, last, params, from)
+	changedSteps, err = l.config.checkDefinition(ctx, j, last, params, from)
+	return changedSteps, false, err
 }
 
 func validate(j *model.Job) error {
@@ -217,7 +219,7 @@ func exclusiveKey(j *model.Job, params core.Parameters) (core.ExclusiveKey, erro
 // launch waits for a lost owner's open transaction at most two leases:
 // PostgreSQL ends it within one (rule L7); on SQLite it lasts while its process
 // is frozen.
-func (l *Launcher) launch(ctx context.Context, j *model.Job, params core.Parameters, key core.ExclusiveKey, from *journal.From, forWorkers bool) (ports.Launched, error) {
+func (l *Launcher) launch(ctx context.Context, j *model.Job, params core.Parameters, req ports.LaunchRequest) (ports.Launched, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*l.config.Lease)
 	defer cancel()
 	on := j.On
@@ -226,13 +228,12 @@ func (l *Launcher) launch(ctx context.Context, j *model.Job, params core.Paramet
 	}
 	owner := l.config.Owner
 	owner.Nonce = rand.Text()[:8] // after a lost reply a launch finds its own execution, and no other's
-	return l.config.Repository.Launch(ctx, ports.LaunchRequest{
-		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
-		Owner: owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: key, ForWorkers: forWorkers, From: from.Launch(l.options.IfComplete),
-		RedriveOf: j.RedriveOf, Task: l.options.Task, On: on, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, Confinement: j.Confinement, FromStart: l.options.FromStart, Request: l.options.Request, Actor: l.options.Actor,
-		Reason: l.options.Reason, Bound: l.options.Bound,
-		Backfill: l.options.Backfill,
-	})
+	req.JobName, req.Params, req.Definition, req.Restartable = j.Name, params, j.Definition, j.Restartable
+	req.Owner, req.Lease, req.Dead = owner, l.config.Lease, l.config.Dead
+	req.RedriveOf, req.On, req.Parent, req.ParentCall, req.ParentAnew, req.Confinement = j.RedriveOf, on, j.Parent, j.ParentCall, j.ParentAnew, j.Confinement
+	o := l.options
+	req.Task, req.FromStart, req.Request, req.Actor, req.Reason, req.Bound, req.Backfill = o.Task, o.FromStart, o.Request, o.Actor, o.Reason, o.Bound, o.Backfill
+	return l.config.Repository.Launch(ctx, req)
 }
 
 // RemoveLeft calls Config.RemoveLeft for steps that are not resumed.

@@ -44,7 +44,7 @@ func TestNothingRunsOnWhenAnExecutionIsOver(t *testing.T) { //nolint:paralleltes
 			return ctx.Err()
 		})), core.Parameters{}, nil)
 		require.NoError(t, err)
-		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("database/sql.(*DB).connectionOpener"),
+		goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreAnyFunction("github.com/go-sql-driver/mysql.(*mysqlConn).startWatcher.func1"),
 			goleak.IgnoreAnyFunction("github.com/jackc/pgx/v5/pgconn/internal/bgreader.(*BGReader).bgRead"))
 	})
 }

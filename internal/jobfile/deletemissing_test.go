@@ -18,18 +18,23 @@ func syncing(name, keys, chunk string) string {
 }
 
 func leftOver(e *testengine.Engine) []int64 {
-	if e.Database.Dialect() == tx.SQLite {
+	switch e.Database.Dialect() {
+	case tx.MySQL:
+		return e.Ints("select count(*) from information_schema.tables where table_schema = database() and table_name like 'surfin|_%|_t|_keys|_%' escape '|'")
+	case tx.SQLite:
 		return e.Ints("select count(*) from sqlite_master where name like 'surfin\\_%\\_t\\_keys' escape '\\'")
+	case tx.Postgres:
+		return e.Ints(`select count(*) from pg_tables where tablename like 'surfin\_%\_t\_keys'`)
 	}
-	return e.Ints(`select count(*) from pg_tables where tablename like 'surfin\_%\_t\_keys'`)
+	return nil
 }
 
 // Rule TW7.
 func TestRowsWhoseKeysDoNotComeAreDeleted(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	testdb.All(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
-		e.Exec("create table t (id int primary key, name varchar(20), gone boolean, deleted_at timestamp)")
+		e.Exec("create table t (id int primary key, name varchar(20), gone boolean, deleted_at timestamp null)")
 		e.Exec("insert into t (id, name) values (1, 'a'), (2, 'b'), (3, 'c'), (9, 'i')")
 		run := func(name, keys, chunk string, lines ...string) *core.JobExecution {
 			exec := runCSV(t, e, syncing(name, keys, chunk), lines)
@@ -59,7 +64,7 @@ func TestRowsWhoseKeysDoNotComeAreDeleted(t *testing.T) {
 
 func TestRowsAreMarkedOnlyInAColumnThatCanMark(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	testdb.All(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
 		e.Exec("create table t (id int primary key, name varchar(20))")
 		e.Exec("insert into t values (9, 'i')")
@@ -78,7 +83,7 @@ func TestRowsAreMarkedOnlyInAColumnThatCanMark(t *testing.T) {
 
 func TestARestartKnowsTheKeysOfTheAttemptBefore(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	testdb.All(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
 		e.Exec("create table src (id int primary key, n int)")
 		e.Exec("insert into src values (1, 1), (2, 2), (3, 3), (4, 1000), (5, 5)")

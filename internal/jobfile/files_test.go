@@ -58,10 +58,71 @@ job.yaml:14:19: in.csv is also the file of reader csv in line 13
       |                   ^ a file belongs to one writer, and is not read by its own step
 job.yaml:19:19: all partitions would write ${params.out}
    19 |     writer: {csv: "${params.out}"}
-      |                   ^ name the partition in it, as in out-${part.index}.csv
+      |                   ^ name the partition in it, as in out-${part.index}.csv, or write one file from all of them with together: true
 job.yaml:25:83: ${params.out} is also written in another branch of split both, in line 22
    25 |       - {step: right, chunk: {reader: {csv: in.csv}, writer: [{csv: b.csv}, {csv: "${params.out}"}]}}
       |                                                                                   ^ branches run at once, and a file belongs to one writer`)
+}
+
+// Rule C15w.
+func TestPartsWriteOneFileTogetherWhereTheyCan(t *testing.T) {
+	t.Parallel()
+	_, err := jobfile.Parse("job.yaml", []byte(`job: together
+parameters: {both: {type: bool}, url: {type: string}}
+flow:
+- step: whole
+  chunk:
+    reader: {csv: in.csv}
+    writer: {csv: {path: out.csv, together: true}}
+- step: parts
+  partition: {by: {count: 3}}
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int}}}
+    writer:
+    - csv: {path: "out-${part.index}.csv", together: true}
+    - jsonl: {path: a.jsonl, together: true, append: true}
+    - lines: {path: -, together: true}
+    - csv: {path: "s3://bucket/b.csv", together: true}
+    - csv: {path: c.csv, together: "${params.both}"}
+    - json: {path: d.json, together: true}
+    - fixed: {path: e.dat, together: true, records: {D: {columns: {id: 2-9}}}}
+- step: fine
+  partition: {by: {count: 3}}
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int}}}
+    writer:
+    - csv: {path: f.csv, together: true}
+    - route:
+      - {when: "part.index > 0", writer: {jsonl: {path: "${params.url}", together: true}}}
+      - {writer: {fixed: {path: g.dat, together: true, columns: {id: 1-9}, trailer: {begins: T, sums: {id: 2-9}}}}}
+`), shipped(t))
+	require.EqualError(t, err, `job.yaml:7:35: together joins the parts of a partitioned step, but step whole has no partition
+    7 |     writer: {csv: {path: out.csv, together: true}}
+      |                                   ^ leave together out, or add partition
+job.yaml:13:19: the partitions write one file together, so its path cannot depend on the partition
+   13 |     - csv: {path: "out-${part.index}.csv", together: true}
+      |                   ^ leave part out of out-${part.index}.csv, or leave out together
+job.yaml:14:30: together and append cannot be combined: the file is joined from parts that do not know it
+   14 |     - jsonl: {path: a.jsonl, together: true, append: true}
+      |                              ^ leave one of them out
+job.yaml:15:21: together is for files, but - is the standard output
+   15 |     - lines: {path: -, together: true}
+      |                     ^ name a file
+job.yaml:16:19: path: this program is built without the place s3
+   16 |     - csv: {path: "s3://bucket/b.csv", together: true}
+      |                   ^ the released surfin has it; or build one: surfin build --with s3; or import github.com/surfin-batch/surfin/contrib/s3 and pass s3.Module() to the program
+job.yaml:16:19: together is for files of a disk, where the parts are joined
+   16 |     - csv: {path: "s3://bucket/b.csv", together: true}
+      |                   ^ write the file to the disk, and copy it with a step files
+job.yaml:17:26: together cannot depend on values: the partitions are checked by it when the file is loaded
+   17 |     - csv: {path: c.csv, together: "${params.both}"}
+      |                          ^ write true or false
+job.yaml:18:38: writer json: together: parts of a JSON array are not arrays: use jsonl, which has one value per line
+   18 |     - json: {path: d.json, together: true}
+      |                                      ^
+job.yaml:19:38: writer fixed: together: headers and trailers of several record types belong to the records around them, so parts cannot be joined: write the file in a step without partitions
+   19 |     - fixed: {path: e.dat, together: true, records: {D: {columns: {id: 2-9}}}}
+      |                                      ^`)
 }
 
 // Rule TW4.

@@ -106,6 +106,11 @@ func (f *File) CheckHandlers(types HandlerTypes) (elsewhere Problems, err error)
 	return compile.CheckHandlers(f.def, types)
 }
 
+// CheckMySQL reports components that do not work with a database of MySQL (rule MY1).
+func (f *File) CheckMySQL(isMySQL func(database string) bool) error {
+	return compile.CheckMySQL(f.def, isMySQL)
+}
+
 // Compile makes the job, or reports, like [Load], names that the databases lack.
 func (f *File) Compile(deps Deps) (*model.Job, error) { return compile.Job(f.def, deps) }
 

@@ -194,7 +194,9 @@ func queryRows(ctx context.Context, db tx.Database, text string, zone *time.Loca
 		if err := rows.Scan(into...); err != nil {
 			return nil, nil, nil, err
 		}
-		sqlvalue.Scanned(types, values)
+		if err := sqlvalue.Scanned(db.Dialect(), types, values); err != nil {
+			return nil, nil, nil, err
+		}
 		texts := make([]string, len(values))
 		for i, v := range values {
 			texts[i] = clocks[i].text(valueText(types[i].DatabaseTypeName(), v))

@@ -14,6 +14,7 @@ import (
 
 // cursor is the position in the file, and the last document: what the framings move.
 type cursor struct {
+	filestream.Confined
 	path    string
 	maxLine int64 // the longest document in bytes
 	in      *filestream.Input

@@ -20,6 +20,9 @@ func (lines) begin(context.Context, *cursor) error { return nil }
 
 func (l lines) next(ctx context.Context, c *cursor) ([]byte, error) {
 	for {
+		if c.Ends(c.at.Offset) {
+			return nil, io.EOF
+		}
 		line, err := c.in.Line(ctx, c.at.Offset, c.maxLine)
 		if err != nil {
 			if !errors.Is(err, io.EOF) {

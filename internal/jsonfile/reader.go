@@ -54,7 +54,7 @@ type position struct {
 // NewLines returns a reader of lines.
 func NewLines(cfg Config) *Reader {
 	r := newReader(cfg, lines{})
-	r.longest = cfg.MaxLine
+	r.longest, r.By = cfg.MaxLine, cfg.Name
 	return r
 }
 
@@ -84,7 +84,7 @@ func (r *Reader) Open(ctx context.Context, at item.Position) error {
 }
 
 func (r *Reader) open(ctx context.Context, at item.Position) error {
-	if at == nil {
+	if at = r.Start(at); at == nil {
 		if err := r.begin(ctx); err != nil || r.keys == nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (r *Reader) begin(ctx context.Context) error {
 }
 
 func (r *Reader) openInput(ctx context.Context, at *filestream.InputPosition) error {
-	cfg := filestream.InputConfig{Path: r.path, Compression: r.cfg.Compression, Member: r.cfg.Member, Encoding: r.cfg.Encoding, Accept: r.accept}
+	cfg := filestream.InputConfig{Path: r.path, Compression: r.cfg.Compression, Member: r.cfg.Member, Encoding: r.cfg.Encoding, Accept: r.accept, Divided: r.Divided()}
 	r.frame.input(&cfg, r.cfg.MaxLine)
 	in, err := filestream.OpenInput(ctx, cfg, at)
 	if err != nil {
@@ -190,6 +190,7 @@ func (r *Reader) RawText() item.RawText {
 
 // OpenRaw implements item.RawOpener.
 func (r *Reader) OpenRaw(_ context.Context, meta item.Meta, raw item.RawText) error {
+	r.Whole()
 	if r.rows = nil; meta.Row == 0 && r.cfg.Explode != "" {
 		r.rows = newExploded(r.cfg.Explode)
 	}

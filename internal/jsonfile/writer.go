@@ -19,11 +19,13 @@ type WriterConfig struct {
 	Compression filestream.WriteCompression
 	Encoding    filestream.EncodingName
 	Append      bool // of lines only
+	Together    bool // of lines only
 }
 
 // Writer writes documents: an item.DocumentWriter of a file (rules C15, C15b).
 type Writer struct {
 	frame frame
+	joins bool
 	enc   *filestream.Encoder
 	out   *filestream.Output
 	items int64 // in the file
@@ -60,8 +62,8 @@ func newWriter(cfg WriterConfig, use registry.BuildContext, f frame) (*Writer, e
 		return nil, fmt.Errorf("%s: %w", f.name, err)
 	}
 	form := filestream.Form{filestream.FormWriter: f.name, "encoding": filestream.CanonicalEncoding(cfg.Encoding)}
-	return &Writer{frame: f, enc: enc, out: filestream.NewOutput(filestream.OutputConfig{
-		Path: cfg.Path, Compression: cfg.Compression, Append: appends, Form: form, Trailer: slices.Clone(trailer), Mode: use.FileMode, Attempt: use.Attempt,
+	return &Writer{frame: f, joins: cfg.Together, enc: enc, out: filestream.NewOutput(filestream.OutputConfig{
+		Path: cfg.Path, Compression: cfg.Compression, Append: appends, Together: cfg.Together, Form: form, Trailer: slices.Clone(trailer), Mode: use.FileMode, Attempt: use.Attempt,
 	})}, nil
 }
 
@@ -91,6 +93,18 @@ type writerPosition struct {
 // Open starts the file, or continues after the committed part.
 func (w *Writer) Open(ctx context.Context, at item.Position) error {
 	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
+}
+
+// Joins implements itemextra.Joiner.
+func (w *Writer) Joins() bool { return w.joins }
+
+// JoinParts implements itemextra.Joiner.
+func (w *Writer) JoinParts(ctx context.Context, at item.Position, parts []item.Position) error {
+	joined, err := filestream.JoinedAt(parts)
+	if err != nil {
+		return w.named(err)
+	}
+	return w.start(at, func(at *filestream.OutputPosition) error { return filestream.Join(ctx, w.out, at, joined) })
 }
 
 // Rewind discards the documents written since at (item.Rewinder).
@@ -127,6 +141,9 @@ func (w *Writer) begin(err error) error {
 		if err = w.encode(0); err == nil {
 			err = w.write(0)
 		}
+	}
+	if err == nil {
+		err = filestream.EndHead(w.out)
 	}
 	return w.named(err)
 }
@@ -178,10 +195,16 @@ func (w *Writer) Position() (item.Position, error) {
 }
 
 // Release removes the files of earlier attempts (item.Releaser).
-func (w *Writer) Release(context.Context) error { return w.named(w.out.Release()) }
+func (w *Writer) Release(ctx context.Context) error { return w.named(w.out.Release(ctx)) }
+
+// Stage prepares the publication where a place needs one (itemextra.Stager).
+func (w *Writer) Stage(ctx context.Context) (bool, error) {
+	staged, err := w.out.Stage(ctx)
+	return staged, w.named(err)
+}
 
 // Finish ends the file and publishes it by a rename.
-func (w *Writer) Finish(context.Context) error { return w.named(w.out.Finish()) }
+func (w *Writer) Finish(ctx context.Context) error { return w.named(w.out.Finish(ctx)) }
 
 // Close closes the file.
 func (w *Writer) Close(context.Context) error { return w.out.Close() }

@@ -36,8 +36,7 @@ func killed(t *testing.T, url, dir string, db tx.Database) {
 	require.NoError(t, cmd.Start())
 	require.Eventually(t, func() bool {
 		var waiting bool
-		err := db.Conn().QueryRowContext(t.Context(), `SELECT count(*) > 0 FROM pg_stat_activity
-			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
+		err := db.Conn().QueryRowContext(t.Context(), testdb.Waiting(db.Dialect())).Scan(&waiting)
 		return err == nil && waiting
 	}, 10*time.Second, 5*time.Millisecond)
 	require.NoError(t, cmd.Process.Kill())
@@ -144,7 +143,7 @@ func TestAfterAStatementThatRefusedATransactionAFailureSaysWhatIsCommitted(t *te
 }
 
 func TestATransactionOfTheFilesOwnIsLeftOutAroundItAndRefusedInIt(t *testing.T) {
-	each(t, func(t *testing.T, db tx.Database) {
+	all(t, func(t *testing.T, db tx.Database) {
 		wrapped := files(map[string]string{"1_bird.up.sql": "-- birds\nBEGIN;\nCREATE TABLE bird (id integer);\nEND;\n"})
 		require.Equal(t, migrator.Result{To: 1, Changed: true}, run(t, db, migrator.Options{FS: wrapped, Command: migrator.Up}))
 		inside := files(map[string]string{

@@ -155,6 +155,13 @@ type PartsPreparer interface {
 	PrepareParts(ctx context.Context, run *StepRun) error
 }
 
+// PartsJoiner is implemented by steps that may publish one result of all their parts. JoinParts is called when all are
+// complete, with their records in order and the run of the whole step; it stores its own position there.
+type PartsJoiner interface {
+	JoinsParts() bool
+	JoinParts(ctx context.Context, run *StepRun, parts []core.StepExecution) error
+}
+
 // Targeted is implemented by steps that know, before they start, the targets that no other step or
 // partition may write, such as files: a text for each.
 type Targeted interface {

@@ -216,6 +216,10 @@ func (refusing) StopPartitions(context.Context, ports.JobRef) error {
 	return fmt.Errorf("stop partitions: %w", ErrNoService)
 }
 
+func (refusing) SaveStepPosition(context.Context, ports.StepRef, item.Position) error {
+	return fmt.Errorf("store the position of a step: %w", ErrNoService)
+}
+
 func (refusing) BeginStep(context.Context, ports.StepRef) error {
 	return fmt.Errorf("start a planned step: %w", ErrNoService)
 }

@@ -235,7 +235,7 @@ func (r *StepRun) Attempt(ctx context.Context) (core.Attempt, error) {
 	}
 	alive := func(o core.Owner) bool { return !r.Services.Owners.IsDead(o) }
 	return core.Attempt{
-		Repository: repository, Instance: instance, Step: name, ID: r.Step.ID,
+		Repository: repository, Instance: instance, Step: name, ID: r.Step.ID, Manager: r.Step.Manager,
 		Exclusive: !slices.ContainsFunc(open, alive) && !slices.ContainsFunc(r.Step.AssignedFrom, alive), Left: left,
 	}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/place"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -26,6 +27,7 @@ type Config struct {
 	// FileMode is for files that components create; 0 means 0600.
 	FileMode    fs.FileMode
 	Secrets     Secrets
+	Places      *place.Set
 	Distributed bool
 
 	// Files are the job files of the application, by job name; may be nil.

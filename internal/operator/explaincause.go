@@ -98,6 +98,8 @@ func (p *findings) files() []WrittenFile {
 				file := WrittenFile{Step: s.Name, Path: u.Target, InView: s.Status == core.StatusCompleted}
 				if part, n, ok := position.File(s.Position, writer); ok && !file.InView {
 					file.Part, file.Bytes = u.Target+part, &n
+				} else if n, ok := p.bytesOfParts(s.Name, writer); ok && !file.InView {
+					file.Part, file.Bytes = u.Target+".part.*", &n
 				}
 				files = append(files, file)
 			}
@@ -105,6 +107,17 @@ func (p *findings) files() []WrittenFile {
 		}
 	}
 	return files
+}
+
+// bytesOfParts adds up the committed bytes of a file that partitions write together (rule C15w).
+func (p *findings) bytesOfParts(step string, writer int) (sum int64, any bool) {
+	for name, h := range p.history {
+		if strings.HasPrefix(name, core.PartName(step, "")) {
+			_, n, ok := position.File(h.Last.Position, writer)
+			sum, any = sum+n, any || ok
+		}
+	}
+	return sum, any
 }
 
 func (p *findings) paths() []DecisionPath {

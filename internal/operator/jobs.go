@@ -10,10 +10,12 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
+	"github.com/surfin-batch/surfin/internal/place"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/refusal"
@@ -22,6 +24,7 @@ import (
 )
 
 type jobs struct {
+	places  *place.Set
 	judge   *judge
 	records interface {
 		Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
@@ -39,6 +42,11 @@ type definition struct {
 	job   *model.Job    // compiled; if nil, file is to be compiled
 	path  string        // of file, as in the request
 	given map[string]string
+}
+
+// reading is a context in which the files of a job are read.
+func (s *jobs) reading(ctx context.Context, j *model.Job) context.Context {
+	return place.With(confine.With(ctx, confine.New(j.Confinement)), s.places)
 }
 
 func (d definition) specs() []core.ParameterSpec {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/urlpath"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -15,12 +16,10 @@ func typed(specs []core.ParameterSpec, given map[string]string, folder string) m
 	given = maps.Clone(given)
 	for _, spec := range specs {
 		text := given[spec.Name]
-		if spec.Type != core.TypePath || text == "" || text == core.StdPath || filepath.IsAbs(text) || slices.Contains(spec.Enum, text) {
+		if spec.Type != core.TypePath || text == "" || text == core.StdPath || filepath.IsAbs(text) || urlpath.Is(text) || slices.Contains(spec.Enum, text) {
 			continue
 		}
-		if _, err := core.PathText(folder, text); err == nil { // a URL is refused with the other parameters
-			given[spec.Name] = filepath.Join(folder, filepath.FromSlash(text))
-		}
+		given[spec.Name] = filepath.Join(folder, filepath.FromSlash(text))
 	}
 	return given
 }

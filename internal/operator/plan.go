@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/job/planner"
@@ -189,7 +188,7 @@ func (s *plans) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 		return nil, fmt.Errorf("plan a run of job %s: %w", j.Name, err)
 	}
 	d := &dryRun{n: req.Sample, accept: req.AcceptChanges, params: params, uses: l.file.Uses(params), job: j, handlers: s.tasks}
-	if err := d.run(confine.With(ctx, confine.New(j.Confinement)), plan); err != nil {
+	if err := d.run(s.jobs.reading(ctx, j), plan); err != nil {
 		return nil, err
 	}
 	result := &DryRun{JobName: j.Name, Params: Parameters{params}, Sample: req.Sample, Changes: changes, Steps: d.steps, Execution: continued.ID, Epoch: continued.Epoch}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
@@ -127,7 +126,7 @@ func (s *plans) sampleRedrive(ctx context.Context, l *launch, plan *redrive.Plan
 	if err := l.bind(ctx); err != nil {
 		return err
 	}
-	ctx = confine.With(ctx, confine.New(l.job.Confinement))
+	ctx = s.jobs.reading(ctx, l.job)
 	steps := l.job.Flow.Steps()
 	if whole, is := steps[0].(interface{ Inner() model.Step }); is {
 		steps[0] = whole.Inner()

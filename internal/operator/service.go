@@ -74,7 +74,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 	work := &workload{records: r, workers: c.Workers, engine: c.Engine}
 	view := &viewer{judge: judge, work: work}
 	jobs := &jobs{
-		judge: judge, records: r, files: c.Files, build: c.Jobs, definitions: c.Definitions, registry: c.Registry,
+		judge: judge, records: r, files: c.Files, build: c.Jobs, definitions: c.Definitions, registry: c.Registry, places: c.Places,
 		compiler: jobfile.Deps{Provider: c.Provider, FileMode: c.FileMode, Tasks: c.Tasks, Distributed: c.Distributed, Secrets: c.Secrets},
 	}
 	judge.carries = jobs.carries

@@ -1,6 +1,6 @@
 // Package place is the port of the places that have files: the disk, and others.
 //
-// It imports confine.
+// It imports confine, nearest, urlpath and yamlfile.
 package place
 
 import (

@@ -54,6 +54,8 @@ type LaunchRequest struct {
 	// Request is the client request that the launch serves; zero means none. A *RequestStartedError if
 	// it has started an execution before.
 	Request RequestKey
+	// New means that the instance has just not been found.
+	New bool
 	// Again means that the reply to the same request was lost: the execution may exist already. Owner
 	// must be the owner of this one launch.
 	Again bool

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // PartitionPlan is the plan of a step execution.
@@ -37,6 +38,8 @@ type PartitionPlans interface {
 	// StopPartitions ends as STOPPED the partitions of the job that are planned for workers and not
 	// taken by one, under the guard of the job.
 	StopPartitions(ctx context.Context, job JobRef) error
+	// SaveStepPosition stores the position of the step that planned the partitions. ErrLostOwner if the guard finds no row.
+	SaveStepPosition(ctx context.Context, ref StepRef, at item.Position) error
 	// BeginStep moves a planned step execution from STARTING to STARTED.
 	// ErrLostOwner if the guard finds no row.
 	BeginStep(ctx context.Context, ref StepRef) error

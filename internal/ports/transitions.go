@@ -42,6 +42,8 @@ type StepChange struct {
 	Out     map[string]any
 	// Visits are rows of the journal that are stored with the change.
 	Visits []FlowVisit
+	// Part is known to be a partition.
+	Part bool
 }
 
 // Transitions changes the status of executions: each is one guarded UPDATE.

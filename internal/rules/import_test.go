@@ -67,17 +67,17 @@ func rooms() []room {
 		{path: "internal/calendar/...", may: []string{"pkg/batch/core/row/..."}, std: true},
 		{path: "pkg/batch/core/item/...", may: []string{"pkg/batch/core/exception/...", "pkg/batch/core/row/...", "internal/jsontext/...", "internal/gofield", "internal/fault"}, std: true},
 		{path: "internal/gofield", may: []string{"pkg/batch/core/exception", "pkg/batch/core/row", "internal/fault"}, std: true},
-		{path: "pkg/batch/core/registry/...", may: []string{ports, core, tx, "internal/calendar"}, std: true},
+		{path: "pkg/batch/core/registry/...", may: []string{ports, core, tx, "internal/calendar", "internal/urlpath"}, std: true},
 		{path: ports, may: []string{core, "internal/calendar"}, std: true},
 		{path: model, may: []string{core, ports, "internal/workslot", "internal/panics"}, std: true},
 		{path: "internal/workslot", std: true}, {path: "internal/humanize/...", std: true},
 		{path: "pkg/batch/core/task", may: []string{core, "internal/workslot"}, std: true},
-		{path: core, may: []string{"internal/jsontext", "internal/calendar", "internal/panics", "internal/fault"}, std: true},
+		{path: core, may: []string{"internal/jsontext", "internal/calendar", "internal/panics", "internal/fault", "internal/urlpath"}, std: true},
 		{path: "internal/txwork", std: true},
 		{path: tx, may: []string{"internal/txwork"}, std: true},
 		{path: "pkg/batch/chunk/...", may: []string{model, ports, core, tx, "internal/itemextra", "internal/panics", "internal/fault"}},
 		{path: "internal/redrive", may: []string{model, ports, core, tx, "pkg/batch/chunk"}},
-		{path: "pkg/batch/step/...", may: []string{model, ports, "internal/txwork", "internal/workslot", "internal/panics", core, tx, "internal/confine"}},
+		{path: "pkg/batch/step/...", may: []string{model, ports, "internal/txwork", "internal/workslot", "internal/panics", core, tx, "internal/confine", "internal/place"}},
 		{path: "internal/job/...", may: []string{model, ports, "internal/workslot", "internal/panics", core, "internal/lease", "internal/confine", "internal/series/sampling"}},
 		{path: "internal/refusal", may: []string{core, ports}},
 		{path: "internal/runtime/engine/...", may: []string{tx}, std: true},
@@ -89,7 +89,7 @@ func rooms() []room {
 		{path: "pkg/batch/settings/...", may: []string{"pkg/batch/core", tx, ours}},
 		{path: "internal/operator/...", may: append(steps, "internal/workslot", "internal/jobfile/...", "internal/schedule", ours)},
 		// A draft's statement about a file holds if its reader agrees: it reads through that reader.
-		{path: "internal/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/jsontext", "internal/filestream", "internal/sqlvalue", "internal/nearest", "internal/humanize"}, std: true},
+		{path: "internal/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/jsontext", "internal/filestream", "internal/sqlvalue", "internal/nearest", "internal/humanize", "internal/contrib"}, std: true},
 		{path: "internal/jobtest/...", may: []string{model, ports, core, tx, "internal/operator", "internal/jobfile/testfile", ours}},
 		{path: "internal/changes", may: []string{core, ports}, std: true},
 		{path: "internal/access/...", may: []string{"pkg/batch/settings", "internal/errorclass"}},
@@ -124,12 +124,19 @@ func rooms() []room {
 		{path: "internal/sqlscript/...", may: []string{tx}, std: true},
 		{path: "internal/sqlerr", may: []string{core, tx, "internal/dberr/..."}},
 		{path: "internal/jsonfile/...", may: []string{core, "internal/jsontext", "internal/filestream/...", "internal/nearest"}},
-		{path: "internal/confine", may: []string{core}, std: true},
-		{path: "internal/place", may: []string{"internal/confine"}, std: true},
-		{path: "internal/filestream/...", may: []string{core, "internal/nearest", "internal/confine", "internal/place"}},
+		{path: "internal/confine", may: []string{core, "internal/urlpath"}, std: true},
+		{path: "internal/urlpath", std: true},
+		{path: "internal/contrib", may: []string{core, "internal/urlpath"}},
+		{path: "internal/place/...", may: []string{"internal/place", "internal/confine", "internal/nearest", "internal/urlpath", "internal/yamlfile"}, std: true},
+		{path: "internal/filestream/...", may: []string{core, "internal/nearest", "internal/confine", "internal/place", "internal/urlpath"}},
 		{path: "internal/process/...", may: []string{model, core, "internal/secret"}},
 		{path: "internal/expression", may: []string{core, "internal/itemextra", "internal/gofield", "internal/jsontext", "internal/calendar", "internal/nearest"}},
+		{path: "internal/sqlvalue/...", may: []string{core, tx, "internal/nearest", "internal/fault"}},
 		{path: "internal/*/...", may: []string{core, "internal/nearest", "internal/fault"}},
+		{path: "contrib/cmd/...", may: []string{"contrib", "pkg/batch/..."}},
+		{path: "contrib/docgen", may: []string{"contrib", "internal/assembly", "internal/jobfile/docs", ours}},
+		{path: "contrib", may: []string{"contrib/*"}},
+		{path: "contrib/*", may: []string{core, tx, ours}},
 		{path: "cmd/...", may: []string{"pkg/batch/..."}},
 		{path: "example/...", may: []string{"pkg/batch/..."}},
 	}...)
@@ -142,6 +149,8 @@ func exceptions() []excepted {
 	return []excepted{
 		{"pkg/batch/adaptor/observe/...:module.go", "go.uber.org/fx", "an observer adds itself to an application: package batch imports none that is heavy"},
 		{"pkg/batch/adaptor/observe/...:module.go", "pkg/batch/settings", "an observer that adds itself reads its own settings"},
+		{"contrib/*:module.go", "go.uber.org/fx", "a family adds itself to an application"},
+		{"contrib/*:module.go", "internal/assembly", "a family adds itself to an application"},
 		{"pkg/batch/adaptor/engine/river:module.go", "go.uber.org/fx", "River is heavy: an engine adds itself to an application"},
 		{"pkg/batch/adaptor/engine/river:module.go", "pkg/batch/settings", "an engine that adds itself reads its own settings"},
 	}
@@ -155,7 +164,7 @@ type guarded struct {
 }
 
 func libraries() []guarded {
-	assembly := []string{"internal/assembly", "pkg/batch", "pkg/batch/cli", "cmd/...", "example/..."}
+	assembly := []string{"contrib", "internal/assembly", "pkg/batch", "pkg/batch/cli", "cmd/...", "example/..."}
 	gormPlaces := []string{"pkg/batch/repository/...", "pkg/batch/adaptor/database/...", "internal/gormtx/..."}
 	drivers := []string{
 		"pkg/batch/adaptor/database/...", "internal/migrator/...", "internal/dberr/...", "internal/pgxconn",
@@ -185,6 +194,8 @@ func libraries() []guarded {
 		{"github.com/riverqueue/river", []string{"pkg/batch/adaptor/engine/river/..."}},
 		{"github.com/prometheus", []string{"pkg/batch/adaptor/observe/prometheus/..."}},
 		{"go.opentelemetry.io/otel", []string{"pkg/batch/adaptor/observe/otel/..."}},
+		{"github.com/parquet-go", []string{"contrib/parquet"}},
+		{"github.com/minio/minio-go", []string{"contrib/s3"}},
 		{"github.com/stretchr/testify", nil},
 		{"pgregory.net/rapid", nil},
 		{"go.uber.org/goleak", nil},
@@ -291,6 +302,11 @@ func TestAForbiddenImportIsFound(t *testing.T) {
 		{"pkg/batch/chunk/a.go", "github.com/prometheus/client_golang/prometheus", "only in pkg/batch/adaptor/observe/prometheus"},
 		{"internal/filestream/a.go", module + "/pkg/batch/adaptor/item/csv", "may not import"},
 		{"cmd/surfin/main.go", module + "/internal/expression", "may not import"},
+		{"contrib/parquet/a.go", module + "/internal/filestream", ""},
+		{"contrib/parquet/a.go", module + "/internal/assembly", "may not import"},
+		{"contrib/s3/a.go", "github.com/minio/minio-go/v7", ""},
+		{"contrib/s3/a.go", module + "/contrib/parquet", "may not import"},
+		{"contrib/s3/a.go", "github.com/parquet-go/parquet-go", "only in contrib/parquet"},
 		{"example/hello/main.go", module + "/pkg/batch", ""},
 		{"pkg/other/a.go", "fmt", "has no room"},
 	} {

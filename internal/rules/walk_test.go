@@ -22,7 +22,7 @@ func walkModule(dir string, visit func(file string, d fs.DirEntry) error) error 
 		if hidden || name == "testdata" || name == "vendor" || file == "bin" {
 			return fs.SkipDir
 		}
-		if _, err := os.Stat(filepath.Join(dir, file, "go.mod")); err == nil && file != "." {
+		if _, err := os.Stat(filepath.Join(dir, file, "go.mod")); err == nil && file != "." && file != "contrib" {
 			return fs.SkipDir
 		}
 		return nil

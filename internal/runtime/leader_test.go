@@ -37,7 +37,7 @@ func eachLeaders(t *testing.T, f func(l *leaders)) {
 		require.NoError(t, err)
 		require.NoError(t, repository.New(db, repository.Options{}).Migrate(t.Context()))
 		_, err = db.Conn().ExecContext(t.Context(), "CREATE TABLE done (id INTEGER PRIMARY KEY "+map[tx.Dialect]string{
-			tx.SQLite: "AUTOINCREMENT", tx.Postgres: "GENERATED ALWAYS AS IDENTITY"}[db.Dialect()]+", holder text, epoch bigint)")
+			tx.SQLite: "AUTOINCREMENT", tx.Postgres: "GENERATED ALWAYS AS IDENTITY", tx.MySQL: "AUTO_INCREMENT"}[db.Dialect()]+", holder text, epoch bigint)")
 		require.NoError(t, err)
 		repo, err := tasks.New(db, repository.DefaultPrefix, tasks.Options{})
 		require.NoError(t, err)

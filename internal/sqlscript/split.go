@@ -101,10 +101,10 @@ func (r *reading) word(word string) {
 		}
 	case r.blocks == 0 && r.opensBody(word):
 		r.blocks = 1
-	case r.blocks > 0 && word == "CASE":
-		r.blocks++
 	case r.blocks > 0 && word == "END":
 		r.blocks--
+	case r.opens(word):
+		r.blocks++
 	}
 }
 
@@ -115,7 +115,22 @@ func (r *reading) opensBody(word string) bool {
 	if r.dialect == tx.Postgres {
 		return word == "ATOMIC" && r.last == "BEGIN"
 	}
-	return word == "BEGIN" && slices.Contains(r.words, "TRIGGER")
+	return word == "BEGIN" && slices.ContainsFunc(r.words, func(w string) bool {
+		return w == "TRIGGER" || r.dialect == tx.MySQL && (w == "PROCEDURE" || w == "FUNCTION" || w == "EVENT")
+	})
+}
+
+// END IF, of MySQL, ends no counted block.
+func (r *reading) opens(word string) bool {
+	switch word {
+	case "CASE":
+		return r.blocks > 0 && r.last != "END"
+	case "BEGIN":
+		return r.blocks > 0 && r.dialect == tx.MySQL
+	case "IF", "LOOP", "WHILE", "REPEAT":
+		return r.dialect == tx.MySQL && r.last == "END"
+	}
+	return false
 }
 
 func isVerb(word string) bool {

@@ -4,12 +4,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Fit converts a driver's value to the field's; a misfit is an invalid item.
@@ -64,13 +66,50 @@ func fit(f *row.Field, x any) (row.Value, error) {
 }
 
 // Scanned gives cells their columns' precision: PostgreSQL returns a real 0.1 as
-// 0.10000000149011612 (rule D7). A float64 of SQLite is unchanged.
-func Scanned(types []*sql.ColumnType, cells []any) {
+// 0.10000000149011612 (rule D7). A float64 of SQLite is unchanged. Texts of MySQL are bytes before.
+func Scanned(d tx.Dialect, types []*sql.ColumnType, cells []any) error {
 	for i, t := range types {
+		if d == tx.MySQL {
+			var err error
+			if cells[i], err = mysqlCell(t.DatabaseTypeName(), cells[i]); err != nil {
+				return fmt.Errorf("column %s: %w", t.Name(), err)
+			}
+			continue
+		}
 		if x, ok := cells[i].(float64); ok && t.DatabaseTypeName() == "FLOAT4" && float64(float32(x)) == x {
 			cells[i] = row.Real(float32(x))
 		}
 	}
+	return nil
+}
+
+func mysqlCell(typ string, x any) (any, error) {
+	switch x := x.(type) {
+	case []byte:
+		switch typ {
+		case "BIT":
+			n := uint64(0)
+			for _, b := range x {
+				n = n<<8 | uint64(b)
+			}
+			return mysqlCell("", n)
+		case "BINARY", "VARBINARY", "BLOB", "TINYBLOB", "MEDIUMBLOB", "LONGBLOB", "GEOMETRY":
+			return x, nil
+		}
+		return string(x), nil
+	case uint64:
+		if x > math.MaxInt64 {
+			return strconv.FormatUint(x, 10), nil
+		}
+		return int64(x), nil
+	case float32:
+		return row.Real(x), nil
+	case time.Time:
+		if x.IsZero() {
+			return nil, errors.New("a zero date of MySQL: exclude such rows, or cast it to char")
+		}
+	}
+	return x, nil
 }
 
 // FitInt returns an int as the field's value: a float if exact, a bool if 0 or 1.

@@ -6,7 +6,7 @@
 // and 1, the rest as text. MySQL gets the same, except for timestamps (yyyy-MM-dd HH:mm:ss.SSSSSS) and
 // whole decimals, which are numbers, since it compares a text with a number as floats.
 //
-// It imports core/row, core/exception and the standard library.
+// It imports core/row, core/exception, tx and the standard library.
 package sqlvalue
 
 import (
@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Check reports values that not every database can hold: NaN, infinities, years outside 1 to
@@ -187,6 +188,18 @@ func Postgres(v row.Value) any {
 		return text
 	}
 	return string(AppendText(make([]byte, 0, 32), v))
+}
+
+// Bind returns the form of the database's values.
+func Bind(d tx.Dialect) func(row.Value) any {
+	switch d {
+	case tx.Postgres:
+		return Postgres
+	case tx.MySQL:
+		return MySQL
+	case tx.SQLite:
+	}
+	return SQLite
 }
 
 // Args converts bind variables with bind; a duration becomes seconds.

@@ -18,6 +18,7 @@
 package testdb
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -35,6 +36,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/surfin-batch/surfin/internal/testdb/pgcluster"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Variable names the variable with a server's admin URL, or the path of a file with it.
@@ -77,18 +79,36 @@ func Main(m *testing.M) int {
 	return code
 }
 
+// Kinds names the variable with the kinds of databases of Each, separated by commas: mysql is one, and not in the default.
+const Kinds = "SURFIN_TEST_KINDS"
+
 // Each runs f as a subtest per database, with the URL of a separate one.
 func Each(t *testing.T, f func(t *testing.T, url string)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { f(t, SQLite(t)) })
-	t.Run("postgres", func(t *testing.T) { f(t, Postgres(t)) })
+	each(t, cmp.Or(os.Getenv(Kinds), "sqlite,postgres"), SQLite, Postgres, f)
+}
+
+// All is Each, always with MariaDB.
+func All(t *testing.T, f func(t *testing.T, url string)) {
+	t.Helper()
+	each(t, cmp.Or(os.Getenv(Kinds), "sqlite,postgres,mysql"), SQLite, Postgres, f)
 }
 
 // EachEmpty is Each with databases that have no tables.
 func EachEmpty(t *testing.T, f func(t *testing.T, url string)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { f(t, EmptySQLite(t)) })
-	t.Run("postgres", func(t *testing.T) { f(t, EmptyPostgres(t)) })
+	each(t, cmp.Or(os.Getenv(Kinds), "sqlite,postgres"), EmptySQLite, EmptyPostgres, f)
+}
+
+func each(t *testing.T, kinds string, sqlite, postgres func(testing.TB) string, f func(t *testing.T, url string)) {
+	t.Helper()
+	for kind := range strings.SplitSeq(kinds, ",") {
+		open, ok := map[string]func(testing.TB) string{"sqlite": sqlite, "postgres": postgres, "mysql": MySQL}[kind]
+		if !ok {
+			t.Fatalf("%s: %q is not sqlite, postgres or mysql", Kinds, kind)
+		}
+		t.Run(kind, func(t *testing.T) { f(t, open(t)) })
+	}
 }
 
 // SQLite returns the URL of a file in the test's own folder.
@@ -233,4 +253,13 @@ func administrate(admin string, statement func(*pgx.Conn) string) error {
 	}
 	_, err := own.admin.Exec(ctx, statement(own.admin))
 	return err
+}
+
+// Waiting asks whether a session of the database waits for a lock.
+func Waiting(d tx.Dialect) string {
+	if d == tx.MySQL {
+		// innodb_trx is not refreshed while many ask
+		return "SELECT count(*) > 0 FROM information_schema.processlist WHERE db = database() AND id <> connection_id() AND command = 'Query' AND time_ms > 100"
+	}
+	return "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 }

@@ -90,6 +90,15 @@ func EachDatabase(t *testing.T, f func(t *testing.T, db tx.Database)) {
 	})
 }
 
+// AllDatabases is EachDatabase with MariaDB.
+func AllDatabases(t *testing.T, f func(t *testing.T, db tx.Database)) {
+	t.Helper()
+	testdb.All(t, func(t *testing.T, url string) {
+		_, db := Database(t, url)
+		f(t, db)
+	})
+}
+
 // Exec runs a statement outside of any transaction.
 func Exec(t require.TestingT, db tx.Database, statement string, args ...any) {
 	_, err := db.Conn().ExecContext(context.Background(), statement, args...)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -24,6 +25,9 @@ type Proxy struct {
 	cut    bool
 	open   map[net.Conn]struct{}
 	counts []*traffic // of all connections
+	each   int64      // bytes of answers after which a connection is cut; 0: none
+
+	answered atomic.Int64
 }
 
 // New starts a proxy in front of the server of the URL, until the test ends.
@@ -91,6 +95,16 @@ func (p *Proxy) Cut() {
 	}
 }
 
+// CutEach cuts each connection once so many bytes of answers have passed.
+func (p *Proxy) CutEach(bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.each = bytes
+}
+
+// Answered is the number of bytes that the server has sent.
+func (p *Proxy) Answered() int64 { return p.answered.Load() }
+
 // Heal lets connections be opened again.
 func (p *Proxy) Heal() {
 	p.mu.Lock()
@@ -120,8 +134,16 @@ func (p *Proxy) serve(in net.Conn) {
 	}
 	var ways sync.WaitGroup
 	count := p.count()
-	ways.Go(func() { p.relay(out, in, func(text []byte) { count.pass(&count.sent, text) }) })
-	ways.Go(func() { p.relay(in, out, func(text []byte) { count.pass(&count.answer, text) }) })
+	ways.Go(func() { p.relay(out, in, func(text []byte) bool { count.pass(&count.sent, text); return true }) })
+	passed := int64(0)
+	ways.Go(func() {
+		p.relay(in, out, func(text []byte) bool {
+			count.pass(&count.answer, text)
+			passed += int64(len(text))
+			p.answered.Add(int64(len(text)))
+			return p.each == 0 || passed < p.each
+		})
+	})
 	ways.Wait()
 }
 
@@ -163,15 +185,15 @@ func (p *Proxy) pause() {
 	}
 }
 
-func (p *Proxy) relay(to, from net.Conn, seen func(text []byte)) {
+func (p *Proxy) relay(to, from net.Conn, seen func(text []byte) (more bool)) {
 	defer p.drop(to, from)
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
 		p.pause()
 		if n > 0 {
-			seen(buf[:n])
-			if _, err := to.Write(buf[:n]); err != nil {
+			more := seen(buf[:n])
+			if _, err := to.Write(buf[:n]); err != nil || !more {
 				return
 			}
 		}

@@ -22,6 +22,15 @@ type NotResumable interface {
 	CannotResume() (key string)
 }
 
+// Divisible configs are of readers of files that can be read in parts (rule P9).
+type Divisible interface {
+	// CannotDivide is a *registry.ConfigError if these values prevent it.
+	CannotDivide() error
+}
+
+// LineDivider configs are of the partitioner that divides the file of its step's reader.
+type LineDivider interface{ DividesLines() }
+
 // Refiller configs are of writers that may empty and refill their target (rule TW4): two such writers, and
 // partitions, are refused, since each would remove the others' rows.
 type Refiller interface {

@@ -21,6 +21,8 @@ type Problem struct {
 	Place string
 	// Through names the uses of templates: "through use load in job.yaml:12:3".
 	Through string
+	// Family is the one of contrib without which the program cannot run the job; usually empty.
+	Family string
 }
 
 // Error returns "file:line:col: message", the line with a caret and the hint, or "place: message
@@ -105,13 +107,20 @@ type Collector struct {
 func (d *Document) NewCollector() *Collector { return &Collector{doc: d, seen: map[Problem]int{}} }
 
 // Add reports a problem at the node.
-func (c *Collector) Add(n *Node, msg, hint string) { c.report(c.docOf(n), n, n.Line, n.Col, msg, hint) }
+func (c *Collector) Add(n *Node, msg, hint string) {
+	c.report(c.docOf(n), n, n.Line, n.Col, msg, hint, "")
+}
+
+// AddLacking reports a node that needs a family of contrib.
+func (c *Collector) AddLacking(n *Node, family, msg, hint string) {
+	c.report(c.docOf(n), n, n.Line, n.Col, msg, hint, family)
+}
 
 // AddAt reports a problem at byte offset of the node's text.
 func (c *Collector) AddAt(n *Node, offset int, msg, hint string) {
 	doc := c.docOf(n)
 	line, col := doc.locate(n, offset)
-	c.report(doc, n, line, col, msg, hint)
+	c.report(doc, n, line, col, msg, hint, "")
 }
 
 // PositionAt is "file:line:col", or words for a Go definition.
@@ -124,7 +133,9 @@ func (c *Collector) PositionAt(n *Node, offset int) string {
 	return fmt.Sprintf("%s:%d:%d", doc.Path, line, col)
 }
 
-func (c *Collector) add(line, col int, msg, hint string) { c.report(c.doc, nil, line, col, msg, hint) }
+func (c *Collector) add(line, col int, msg, hint string) {
+	c.report(c.doc, nil, line, col, msg, hint, "")
+}
 
 // Merge adds the problems of another document.
 func (c *Collector) Merge(other *Collector) {
@@ -140,9 +151,9 @@ func (c *Collector) docOf(n *Node) *Document {
 	return c.doc
 }
 
-func (c *Collector) report(doc *Document, n *Node, line, col int, msg, hint string) {
+func (c *Collector) report(doc *Document, n *Node, line, col int, msg, hint, family string) {
 	line, col = doc.clamp(line, col)
-	p := Problem{File: doc.Path, Line: line, Col: col, Msg: msg, Hint: hint, Excerpt: doc.lines[line-1]}
+	p := Problem{File: doc.Path, Line: line, Col: col, Msg: msg, Hint: hint, Excerpt: doc.lines[line-1], Family: family}
 	if n != nil {
 		p.Place, p.Through = c.doc.Place(n), n.through()
 	}

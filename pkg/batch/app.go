@@ -15,6 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/place"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/runlog"
 	"github.com/surfin-batch/surfin/internal/runtime"
@@ -36,7 +37,7 @@ import (
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
 		fx.Supply(s),
-		fx.Provide(assembly.Built.Registry, newProvider, newVault, newRunLog, newObserving, newHistory, newRepository, newTaskRepository, newEngine, newCheckpoints, newLauncher, newService, newStepTasks, newTasks, newApp),
+		fx.Provide(assembly.Built.Registry, newProvider, newVault, newPlaces, newRunLog, newObserving, newHistory, newRepository, newTaskRepository, newEngine, newCheckpoints, newLauncher, newService, newStepTasks, newTasks, newApp),
 	)
 }
 
@@ -114,9 +115,6 @@ func newHistory(p tx.Provider, s Settings) (history, error) {
 		find = c.Control
 	}
 	db, err := find(s.Repository.Database)
-	if err == nil && db.Dialect() == tx.MySQL {
-		err = fmt.Errorf("repository.database: database %s is MySQL, which can hold a job's data, but not yet the history: name one of SQLite or PostgreSQL (rule MY1)", db.Name())
-	}
 	return history{db}, err
 }
 
@@ -131,20 +129,33 @@ func newCheckpoints(r *repository.Repository, p tx.Provider, s Settings) *reposi
 	return repository.NewCheckpoints(r, p, repository.CheckpointOptions{AutoMigrate: s.AutoMigrate.Applies, Wait: 2 * s.Lease})
 }
 
-func newLauncher(r ports.Repository, c *repository.Checkpoints, p tx.Provider, s Settings, o observing) (*job.Launcher, error) {
+func newExecutor(t ports.Transitions, r *repository.Repository, o core.Observer, places *place.Set) *step.SimpleStepExecutor {
+	executor := step.NewSimpleStepExecutor(t, r.Database(), o)
+	executor.Places = places
+	return executor
+}
+
+func newPlaces(r *registry.Registry, s Settings, v *secret.Vault) (*place.Set, error) {
+	return operator.NewPlaces(r, s.Places, v.Lookup)
+}
+
+func newLauncher(w *repository.Repository, r ports.Repository, c *repository.Checkpoints, p tx.Provider, s Settings, o observing, places *place.Set) (*job.Launcher, error) {
 	return job.NewLauncher(job.Config{
 		Repository: r, Stores: c, Observer: o.Observer, Lease: s.Lease, Heartbeat: s.Heartbeat,
-		Executor: step.NewSimpleStepExecutor(r.Transitions, r.Database(), o.Observer), RemoveLeft: removeLeft,
+		Executor: newExecutor(r.Transitions, w, o.Observer, places), RemoveLeft: removeLeft(places),
 		Apart: func(ctx context.Context) (context.Context, error) { return tx.Apart(ctx, p.Names()) },
 	})
 }
 
-func removeLeft(_ context.Context, left ports.LeftBehind) error {
-	var errs []error
-	for _, at := range chunk.WriterPositions(left.Position) {
-		errs = append(errs, filestream.RemoveLeft(left.Attempt, at))
+func removeLeft(places *place.Set) func(ctx context.Context, left ports.LeftBehind) error {
+	return func(ctx context.Context, left ports.LeftBehind) error {
+		ctx = place.With(ctx, places)
+		var errs []error
+		for _, at := range chunk.WriterPositions(left.Position) {
+			errs = append(errs, filestream.RemoveLeft(ctx, left.Attempt, at))
+		}
+		return errors.Join(errs...)
 	}
-	return errors.Join(errs...)
 }
 
 // App runs jobs inside a Go program. It is safe for concurrent use; Close it. Besides Work and Close it has, like the
@@ -190,6 +201,7 @@ type parts struct {
 	Tasks       *taskParts
 	TaskService *runtime.TaskService
 	RunLog      *runlog.Log
+	Places      *place.Set
 }
 
 // New builds an application and opens the databases. It logs to slog.Default() unless Log sets a logger.
@@ -222,6 +234,7 @@ type serviceParts struct {
 	Steps       *stepTasks
 	Workers     *tasks.Repository
 	Vault       *secret.Vault
+	Places      *place.Set
 	Jobs        assembly.Jobs
 }
 
@@ -234,7 +247,7 @@ func newService(p serviceParts) (*operator.Service, error) {
 		Files: files, Repository: p.Repository.Patient(), Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
 		Database: p.Settings.Repository.Database, Schema: newSchemas(p.Repository, p.Engine), AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
 		Definitions: p.Repository, Tasks: p.Steps, OpenTasks: p.Steps, Distributed: p.Engine.Capabilities().Distributed,
-		Workers: p.Workers, Figures: p.Repository, Acts: p.Repository, Changes: p.Repository, Attention: p.Repository, JobHistory: p.Repository, Heartbeat: p.Settings.Heartbeat, Engine: p.Engine.Capabilities().Name, Secrets: p.Vault, Paths: p.Settings.API.Paths,
+		Workers: p.Workers, Figures: p.Repository, Acts: p.Repository, Changes: p.Repository, Attention: p.Repository, JobHistory: p.Repository, Heartbeat: p.Settings.Heartbeat, Engine: p.Engine.Capabilities().Name, Secrets: p.Vault, Places: p.Places, Paths: p.Settings.API.Paths,
 	})
 }
 

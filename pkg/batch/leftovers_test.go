@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,5 +100,40 @@ flow:
 		require.NoError(l.t, os.WriteFile(l.file, []byte(text), 0o600))
 		l.run(core.StatusCompleted)
 		require.Equal(l.t, []string{mine}, l.parts(), "no other file is touched")
+	})
+}
+
+// Rule C15w.
+func TestTheFilesOfPartsThatWereNotPublishedGoWithTheirInstance(t *testing.T) {
+	t.Parallel()
+	const text = `
+job: left
+flow:
+- step: out
+  partition: {by: {files: "in/*.csv"}}
+  chunk: {size: 2, reader: {csv: {path: "${part.path}", item: {id: int}}}, writer: {csv: {path: out.csv, together: true}}}
+  next: {FAILED: other, COMPLETED: end}
+- step: other
+  tasklet: {sql: "insert into needed values (1)"}
+`
+	testdb.Each(t, func(t *testing.T, url string) {
+		l := &left{t: t, app: newApp(t, settingsFor(t, url)), file: jobFile(t, text)}
+		dir := filepath.Dir(l.file)
+		l.out = filepath.Join(dir, "out.csv")
+		require.NoError(t, os.Mkdir(filepath.Join(dir, "in"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "in/a.csv"), []byte("id\n1\n2\n3\n"), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "in/b.csv"), []byte("id\n1\n2\n3\nx\n"), 0o600))
+		l.run(core.StatusFailed)
+		require.Len(t, l.parts(), 2)
+		_, err := l.app.Purge(context.Background(), batch.PurgeRequest{Instance: l.exec.InstanceID})
+		require.NoError(t, err)
+		require.Empty(t, l.parts())
+
+		l.run(core.StatusFailed)
+		require.Len(t, l.parts(), 2)
+		require.NoError(t, os.WriteFile(l.file, []byte(strings.Replace(text, "insert into needed values (1)", "select 1", 1)), 0o600))
+		l.run(core.StatusCompleted)
+		require.Empty(t, l.parts(), "it took the way round the step")
+		require.NoFileExists(t, l.out)
 	})
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
 // Work executes tasks that have a handler here and partitions planned for workers (`remote: true`), until stop
@@ -106,7 +105,7 @@ func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error
 func (a *App) workOnParts(owner core.Owner, name string) *runtime.Parts {
 	observer := a.parts.Observer.Observer // a core.Scope
 	executor := func(t ports.Transitions) model.StepExecutor {
-		return step.NewSimpleStepExecutor(t, a.parts.Repository.Database(), observer)
+		return newExecutor(t, a.parts.Repository, observer, a.parts.Places)
 	}
 	return &runtime.Parts{
 		Repository: a.parts.Repository.Patient(), Engine: a.parts.Tasks.Engine, Job: a.Service.StoredJob, Owner: owner, Executor: executor,

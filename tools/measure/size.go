@@ -50,17 +50,20 @@ func codeLines(f *source) float64 {
 	}
 }
 
-// exported counts exported names at the top level of packages under pkg.
+// exported counts exported names at the top level of packages under pkg and contrib; contrib is not in the total.
 func exported(t *tree) []measure {
 	rooms := map[string]float64{}
 	for _, f := range t.files {
-		if f.test || !strings.HasPrefix(f.dir, "pkg/") || strings.Contains(f.dir, "/internal/") {
+		contrib := f.dir == "contrib" || strings.HasPrefix(f.dir, "contrib/")
+		if f.test || !contrib && !strings.HasPrefix(f.dir, "pkg/") || strings.Contains(f.dir, "/internal/") {
 			continue
 		}
 		f.names(func(name string) {
 			if ast.IsExported(name) {
-				rooms["total"]++
 				rooms[f.dir]++
+				if !contrib {
+					rooms["total"]++
+				}
 			}
 		})
 	}

@@ -8,15 +8,19 @@ import (
 	"io/fs"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/contrib"
 	"github.com/surfin-batch/surfin/internal/jobfile/itemtype"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/panics"
+	"github.com/surfin-batch/surfin/internal/place"
 	"github.com/surfin-batch/surfin/internal/sqlscript"
+	"github.com/surfin-batch/surfin/internal/urlpath"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -114,7 +118,7 @@ func (b *Binding) scalar(n *yamlfile.Node, f yamlfile.Field, want reflect.Type) 
 		text = template.Text(value.Typed)
 	}
 	switch {
-	case resolved:
+	case resolved && !urlpath.Is(text):
 		text = b.File.Named(text)
 	case b.onDisk(n, f, text):
 		text = b.path(f, want, text)
@@ -145,6 +149,14 @@ func (b *Binding) onDisk(n *yamlfile.Node, f yamlfile.Field, text string) bool {
 		return true
 	}
 	_, err := core.PathText("", text)
+	if scheme := urlpath.Scheme(text); err == nil && scheme != "" && !slices.Contains(b.File.Places, scheme) {
+		if c, is := contrib.Find(urlpath.Kind, scheme); is {
+			b.Collector.AddLacking(n, c.Family, f.Key+": "+c.Lacks(), contrib.Cure(c.Family))
+			b.reported = true
+			return false
+		}
+		err = &place.LackingError{Scheme: scheme, Known: b.File.Places}
+	}
 	if err != nil {
 		b.Collector.Add(n, f.Key+": "+err.Error(), "")
 		b.reported = true

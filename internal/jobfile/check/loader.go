@@ -10,6 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/source"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/urlpath"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -49,6 +50,9 @@ func newLoader(from source.Source, text []byte, reg *registry.Registry) *loader 
 		doc.Describe = language.Describe(from.String())
 	}
 	file := &tree.File{Doc: doc, From: from, Folder: from.Folder(), Outs: map[string]*row.Schema{}, Now: time.Now}
+	if reg != nil {
+		file.Places = reg.Names(urlpath.Kind)
+	}
 	c := &checker{file: file, problems: problems, reg: reg, now: time.Now, parents: []string{from.Identity()}}
 	return &loader{scopes: &scopes{checker: c, isStep: map[string]bool{}}, childFiles: &childFiles{files: map[string]*tree.File{}}}
 }
@@ -108,6 +112,7 @@ func (l *loader) load() {
 	outputs.checkRefills()
 	l.checkNamedSteps()
 	l.checkResumable()
+	l.checkDivided()
 	l.checkRemoteSplits()
 	graph.checkStepRefs()
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/trait"
+	"github.com/surfin-batch/surfin/internal/urlpath"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -24,7 +26,11 @@ func (l *outputs) fileKey(f tree.FileUse) string {
 	if f.IsStd(f.Node.Text) {
 		return f.Std()
 	}
-	return filepath.Clean(l.file.Resolve(f.Node.Text))
+	path := l.file.Resolve(f.Node.Text)
+	if urlpath.Is(path) {
+		return path
+	}
+	return filepath.Clean(path)
 }
 
 func variesByPart(f tree.FileUse) bool {
@@ -101,10 +107,37 @@ func (l *outputs) checkStepFiles(s *tree.Step) {
 			if variesByAttempt(f) {
 				l.problems.Add(f.Node, "a restart would write another file than "+f.Node.Text, "job.instance is the same in all attempts")
 			}
-			if s.Partitioner != nil && !variesByPart(f) {
-				l.problems.Add(f.Node, "all partitions would write "+f.Node.Text, "name the partition in it, as in out-${part.index}.csv")
+			if late := w.Late[w.Node.Get("together")]; late != nil && len(late.Holes) > 0 {
+				l.problems.Add(w.KeyNode("together"), "together cannot depend on values: the partitions are checked by it when the file is loaded", "write true or false")
+			} else if w.Together() {
+				l.checkTogether(s, w, f)
+			} else if s.Partitioner != nil && !variesByPart(f) {
+				l.problems.Add(f.Node, "all partitions would write "+f.Node.Text, "name the partition in it, as in out-${part.index}.csv"+orTogether(w))
 			}
 		}
+	}
+}
+
+func orTogether(w *tree.ComponentUse) string {
+	if _, has := yamlfile.FieldsOf(w.Component.Config).Find("together"); has {
+		return ", or write one file from all of them with together: true"
+	}
+	return ""
+}
+
+func (l *outputs) checkTogether(s *tree.Step, w *tree.ComponentUse, f tree.FileUse) {
+	key := w.KeyNode("together")
+	switch {
+	case s.Partitioner == nil:
+		l.problems.Add(key, "together joins the parts of a partitioned step, but step "+s.Name+" has no partition", "leave together out, or add partition")
+	case w.Appends():
+		l.problems.Add(key, "together and append cannot be combined: the file is joined from parts that do not know it", "leave one of them out")
+	case f.IsStd(f.Node.Text):
+		l.problems.Add(f.Node, "together is for files, but - is the standard output", "name a file")
+	case urlpath.Is(f.Node.Text):
+		l.problems.Add(f.Node, "together is for files of a disk, where the parts are joined", "write the file to the disk, and copy it with a step files")
+	case variesByPart(f):
+		l.problems.Add(f.Node, "the partitions write one file together, so its path cannot depend on the partition", "leave part out of "+f.Node.Text+", or leave out together")
 	}
 }
 
@@ -242,6 +275,26 @@ func (l *checker) checkResumable() {
 			if r, is := u.Cfg.(trait.NotResumable); is && r.CannotResume() != "" {
 				u.ReportConfig(l.problems, &registry.ConfigError{Key: r.CannotResume(), Err: fmt.Errorf("a partition that fails could not be restarted: read along a key, or without partitions")})
 			}
+		}
+	}
+}
+
+func (l *checker) checkDivided() {
+	for _, s := range l.file.Steps {
+		if s.Partitioner == nil {
+			continue
+		}
+		if _, is := s.Partitioner.Cfg.(trait.LineDivider); !is {
+			continue
+		}
+		var reader trait.Divisible
+		if s.Reader != nil {
+			reader, _ = s.Reader.Cfg.(trait.Divisible)
+		}
+		if reader == nil {
+			s.Partitioner.ReportConfig(l.problems, errors.New("it divides the file of the step's reader, which must be csv, jsonl, fixed or lines"))
+		} else if err := reader.CannotDivide(); err != nil {
+			s.Reader.ReportConfig(l.problems, err)
 		}
 	}
 }

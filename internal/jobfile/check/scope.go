@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/contrib"
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/jobfile/bind"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
@@ -245,6 +246,10 @@ func (l *scopes) resolve(kind registry.Kind, ref *language.ComponentRef, at loca
 }
 
 func (l *scopes) unknownComponent(kind registry.Kind, ref *language.ComponentRef) {
+	if c, is := contrib.Find(kind, ref.Name); is {
+		l.problems.AddLacking(ref.At, c.Family, c.Lacks(), contrib.Cure(c.Family))
+		return
+	}
 	hint := yamlfile.Suggest(ref.Name, l.reg.Names(kind))
 	for _, other := range registry.Kinds() {
 		if _, ok := l.reg.Component(other, ref.Name); ok && other != kind {

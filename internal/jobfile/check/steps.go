@@ -67,7 +67,6 @@ func locationOf(s *tree.Step) location {
 
 func (l *steps) checkPartition(s *tree.Step) {
 	m := s.Model.Partition
-	l.checkAtLeastOne(m.Node, "workers", m.Workers)
 	s.Part = map[string]expression.Var{
 		"name": {Type: reflect.TypeFor[string]()}, "index": {Type: reflect.TypeFor[int64]()},
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
@@ -51,6 +53,7 @@ func (a builder) parts(ctx context.Context, run *model.StepRun) (chunk.Parts, er
 		switch u.Kind {
 		case registry.KindReader:
 			errs = append(errs, as(u, made[i], func(r item.Reader) { parts.Reader = r }))
+			errs = append(errs, confineReader(run, parts.Reader))
 			parts.Bound = append([]chunk.Bound{bound[i]}, parts.Bound...)
 		case registry.KindProcessor:
 			errs = append(errs, as(u, made[i], func(p item.Processor) { parts.Processors = append(parts.Processors, p) }))
@@ -63,6 +66,31 @@ func (a builder) parts(ctx context.Context, run *model.StepRun) (chunk.Parts, er
 	return parts, errors.Join(errs...)
 }
 
+// joinWriters makes the writers that join the parts of the step; the others are nil.
+func (a builder) joinWriters(ctx context.Context, run *model.StepRun) ([]item.Writer, error) {
+	view := run.View()
+	if view.Part == nil {
+		view.Part = &core.Partition{Context: core.NewExecutionContext()}
+		for name, of := range a.step.Part { // conditions of a route need values, which nothing depends on here
+			if err := view.Part.Context.Put(name, reflect.Zero(of.Type).Interface()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	writers := make([]item.Writer, len(a.step.Writers))
+	for i, u := range a.step.Writers {
+		if !slices.ContainsFunc(tree.WithNested(u), (*tree.ComponentUse).Together) {
+			continue
+		}
+		w, err := one[item.Writer](ctx, a.forRun(run), view, u)
+		if err != nil {
+			return nil, err
+		}
+		writers[i] = w
+	}
+	return writers, nil
+}
+
 func (a builder) tasklet(ctx context.Context, run *model.StepRun) (core.Tasklet, error) {
 	if err := markFile(ctx, run); err != nil {
 		return nil, err
@@ -71,15 +99,39 @@ func (a builder) tasklet(ctx context.Context, run *model.StepRun) (core.Tasklet,
 }
 
 func (a builder) partitioner(ctx context.Context, run *model.StepRun) (core.Partitioner, error) {
-	return one[core.Partitioner](ctx, a, run.View(), a.step.Partitioner)
+	p, err := one[core.Partitioner](ctx, a, run.View(), a.step.Partitioner)
+	if asks, is := p.(filestream.OfReader); is {
+		asks.SetReader(func(ctx context.Context, part core.Partition) (item.Reader, error) {
+			own := *run // it is only read
+			own.Data.Part = &part
+			return one[item.Reader](ctx, a.forRun(&own), own.View(), a.step.Reader)
+		})
+	}
+	return p, err
+}
+
+func confineReader(run *model.StepRun, r item.Reader) error {
+	if run.Data.Part == nil || run.Step == nil || r == nil {
+		return nil
+	}
+	return filestream.Confine(r, run.StepContext())
 }
 
 func (a builder) targets(ctx context.Context, run *model.StepRun) ([]string, error) {
+	return a.paths(ctx, run, false)
+}
+
+// togetherPaths are the files that all parts of the step write.
+func (a builder) togetherPaths(ctx context.Context, run *model.StepRun) ([]string, error) {
+	return a.paths(ctx, run, true)
+}
+
+func (a builder) paths(ctx context.Context, run *model.StepRun, together bool) ([]string, error) {
 	problems := a.file.Doc.NewCollector()
 	var list []string
 	for _, w := range tree.WithNested(a.step.Writers...) {
 		files := w.Files()
-		if len(files) == 0 {
+		if len(files) == 0 || w.Together() != together {
 			continue
 		}
 		cfg := bind.Config(a.file, w, bind.View(a.file, run.View()).With(ctx, a.deps.Secrets).Confined(ctx, run.Data.Job.Confinement, a.step), problems)
@@ -106,7 +158,7 @@ func markFile(ctx context.Context, run *model.StepRun) error {
 	if _, marked := known.Get(filestream.PartMarkKey); !marked {
 		return nil
 	}
-	info, err := place.Disk(ctx).Stat(ctx, fmt.Sprint(path))
+	info, err := place.Stat(ctx, fmt.Sprint(path))
 	if err != nil {
 		return nil //nolint:nilerr // the reader says so, with its own words
 	}
@@ -282,6 +334,10 @@ func createsTargets(s *tree.Step) bool {
 		}
 	}
 	return false
+}
+
+func writesTogether(s *tree.Step) bool {
+	return s.Partitioner != nil && slices.ContainsFunc(tree.WithNested(s.Writers...), (*tree.ComponentUse).Together)
 }
 
 func hasTargets(s *tree.Step) bool {

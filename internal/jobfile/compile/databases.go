@@ -59,7 +59,7 @@ func (c *compiler) checkStepDatabases(s *tree.Step) {
 	if !good {
 		return
 	}
-	c.checkMySQL(s)
+	checkMySQL(c.file, s, c.problems, c.isMySQL)
 	db, err := c.deps.Provider.Database(c.file.DatabaseOf(s))
 	if err != nil {
 		return // reported
@@ -68,15 +68,28 @@ func (c *compiler) checkStepDatabases(s *tree.Step) {
 		c.checkAttr(t, db, c.file.AttrOf(s))
 	}
 	c.checkConnections(s)
-	if p := s.Model.Partition; p != nil && p.Workers != nil {
-		if err := step.CheckPool(db, *p.Workers); err != nil {
+	if p := s.Model.Partition; p != nil && p.Workers != nil && *p.Workers > 0 {
+		if err := step.CheckPool(db, int(*p.Workers)); err != nil {
 			c.problems.Add(p.Node.Get("workers"), "workers: "+err.Error(), "")
 		}
 	}
 }
 
-// checkMySQL refuses components that do not work on MySQL, and keys of others (rule MY1).
-func (c *compiler) checkMySQL(s *tree.Step) {
+// CheckMySQL refuses components that do not work on MySQL, and keys of others, in a file and in its child jobs (rule
+// MY1).
+func CheckMySQL(f *tree.File, isMySQL func(database string) bool) error {
+	problems := f.Doc.NewCollector()
+	var errs []error
+	for _, s := range f.Steps {
+		checkMySQL(f, s, problems, isMySQL)
+		if s.Child != nil && s.Child.File != nil {
+			errs = append(errs, CheckMySQL(s.Child.File, isMySQL))
+		}
+	}
+	return errors.Join(append(errs, problems.Err())...)
+}
+
+func checkMySQL(f *tree.File, s *tree.Step, problems *yamlfile.Collector, isMySQL func(database string) bool) {
 	for _, u := range tree.WithNested(s.Components()...) {
 		at, err := u.Node, errors.New("it does not work there")
 		if works, ok := u.Cfg.(trait.OnMySQL); ok {
@@ -88,27 +101,32 @@ func (c *compiler) checkMySQL(s *tree.Step) {
 		if err == nil {
 			continue
 		}
-		for _, name := range c.databasesOf(s, u) {
-			if db, unknown := c.deps.Provider.Database(name); unknown == nil && db.Dialect() == tx.MySQL {
-				c.problems.Add(at, fmt.Sprintf("%s: database %s is MySQL: %v", u.What, db.Name(), err), "see docs/howto/mysql.md (rule MY1)")
+		for _, name := range databasesOf(f, s, u) {
+			if isMySQL(name) {
+				problems.Add(at, fmt.Sprintf("%s: database %s is MySQL: %v", u.What, cmp.Or(name, tx.Default), err), "see docs/howto/mysql.md (rule MY1)")
 				break
 			}
 		}
 	}
 }
 
-func (c *compiler) databasesOf(s *tree.Step, u *tree.ComponentUse) (names []string) {
+func (c *compiler) isMySQL(database string) bool {
+	db, err := c.deps.Provider.Database(database)
+	return err == nil && db.Dialect() == tx.MySQL
+}
+
+func databasesOf(f *tree.File, s *tree.Step, u *tree.ComponentUse) (names []string) {
 	if name, has := u.Database(); has {
-		names = append(names, cmp.Or(name, c.file.Model.Database))
+		names = append(names, cmp.Or(name, f.Model.Database))
 	}
 	connector, ok := u.Cfg.(trait.Connector)
 	if !ok {
 		return names
 	}
 	for _, taken := range connector.Connections() {
-		name := cmp.Or(taken.Database, c.file.Model.Database)
+		name := cmp.Or(taken.Database, f.Model.Database)
 		if taken.OfStep {
-			name = c.file.DatabaseOf(s)
+			name = f.DatabaseOf(s)
 		}
 		names = append(names, name)
 	}

@@ -90,7 +90,7 @@ func (c *compiler) step(s *tree.Step) (model.Step, error) {
 		Expect: compiledCondition(s.Expect, c.file), Promote: s.Promote, OnWorkers: s.Model.Partition.Remote, On: onOfPart(s.On),
 	}
 	if workers := s.Model.Partition.Workers; workers != nil {
-		config.Workers = *workers
+		config.Workers = int(*workers)
 	}
 	return step.NewPartitioned(config)
 }
@@ -130,6 +130,9 @@ func (c *compiler) work(s *tree.Step) (model.Step, error) {
 	config.CreatesTargets = createsTargets(s)
 	if hasTargets(s) {
 		config.Targets = a.targets
+	}
+	if writesTogether(s) {
+		config.Together, config.JoinWriters = a.togetherPaths, a.joinWriters
 	}
 	if err := c.setRetrySkip(s, &config); err != nil {
 		return nil, err

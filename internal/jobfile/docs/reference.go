@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/contrib"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
@@ -44,6 +45,11 @@ func Describe(reg *registry.Registry, name string) ([]byte, error) {
 		}
 		p.component(c)
 	}
+	for _, c := range contrib.Missing(reg) {
+		if c.Name == name {
+			p.printf("# %s `%s`\n\n%s\n\nNote: %s: %s.\n", c.Kind, c.Name, c.Summary, c.Lacks(), contrib.Cure(c.Family))
+		}
+	}
 	if p.text.Len() == 0 {
 		slices.Sort(names)
 		return nil, fmt.Errorf("there is no component %s; %s", name, yamlfile.Suggest(name, names))
@@ -70,6 +76,12 @@ func indexPage(reg *registry.Registry) []byte {
 			p.printf("\n## %ss\n\n| name | what it does |\n|---|---|\n", strings.ToUpper(word[:1])+word[1:])
 		}
 		p.printf("| [%s](%s) | %s |\n", c.Name, pageName(c), cell(c.Summary))
+	}
+	if more := contrib.Missing(reg); len(more) > 0 {
+		p.printf("\n## Contrib\n\nThe released command has these, too; `surfin build --with FAMILY` makes a program that has some.\n\n| name | kind | family | what it does |\n|---|---|---|---|\n")
+		for _, c := range more {
+			p.printf("| [%s](%s) | %s | %s | %s |\n", c.Name, c.Page(), c.Kind, c.Family, cell(c.Summary))
+		}
 	}
 	return p.text.Bytes()
 }
@@ -190,7 +202,7 @@ func (p *page) component(c registry.Component) {
 
 func exampleOf(c registry.Component) string {
 	text, key := strings.TrimRight(c.Example, "\n"), string(c.Kind)
-	if strings.HasPrefix(text, "job:") {
+	if strings.HasPrefix(text, "job:") || strings.HasPrefix(text, "places:") { // a place is of surfin.yaml
 		return text
 	}
 	switch c.Kind {

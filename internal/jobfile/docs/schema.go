@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/contrib"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -174,6 +175,8 @@ func (b *schemaBuilder) special(t reflect.Type, f yamlfile.Field) object {
 		return object{"anyOf": []any{one, object{"type": "array", "minItems": 1, "items": one}}}
 	case reflect.TypeFor[language.Items]():
 		return object{"anyOf": []any{object{"type": "array", "minItems": 1}, b.components(language.KindOf(f))}}
+	case reflect.TypeFor[language.Workers]():
+		return object{"anyOf": []any{object{"const": "auto"}, object{"type": "integer", "minimum": 1}}}
 	case reflect.TypeFor[language.Placement]():
 		one := object{"anyOf": []any{object{"type": "string", "minLength": 1}, object{"type": "object", "minProperties": 1, "additionalProperties": text()}}}
 		return object{"anyOf": []any{one, object{"type": "array", "minItems": 1, "items": one}}}
@@ -274,10 +277,12 @@ func (b *schemaBuilder) components(kind registry.Kind) object {
 		config["description"] = component.Summary
 		def := name + "." + component.Name
 		b.defs[def] = config
-		choices = append(choices, object{
-			"type": "object", "properties": object{component.Name: object{"$ref": "#/$defs/" + pointer(def)}},
-			"required": []string{component.Name}, "additionalProperties": false,
-		})
+		choices = append(choices, choice(component.Name, object{"$ref": "#/$defs/" + pointer(def)}))
+	}
+	for _, c := range contrib.Missing(b.reg) {
+		if c.Kind == kind {
+			choices = append(choices, choice(c.Name, object{"description": c.Summary + " Note: " + c.Lacks() + ": " + contrib.Cure(c.Family)}))
+		}
 	}
 	if len(bare) > 0 {
 		choices = append([]any{object{"enum": bare}}, choices...)
@@ -287,6 +292,10 @@ func (b *schemaBuilder) components(kind registry.Kind) object {
 		b.defs[name] = object{"not": object{}, "description": "This application has no " + name + "."}
 	}
 	return object{"$ref": "#/$defs/" + name}
+}
+
+func choice(name string, config object) object {
+	return object{"type": "object", "properties": object{name: config}, "required": []string{name}, "additionalProperties": false}
 }
 
 func pointer(name string) string {

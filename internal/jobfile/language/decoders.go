@@ -23,12 +23,25 @@ func Forms() map[reflect.Type]yamlfile.Form {
 		reflect.TypeFor[ConditionText](): decodeCondition,
 		reflect.TypeFor[TargetText]():    decodeTarget,
 		reflect.TypeFor[Items]():         decodeItems,
+		reflect.TypeFor[Workers]():       decodeWorkers,
 		reflect.TypeFor[AnyValue]():      keepNode[AnyValue],
 		reflect.TypeFor[Placement]():     keepNode[Placement],
 		reflect.TypeFor[ArgumentLists](): keepNode[ArgumentLists],
 		reflect.TypeFor[TemplateSteps](): keepNode[TemplateSteps],
 		reflect.TypeFor[Include]():       keepNode[Include],
 	}
+}
+
+func decodeWorkers(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v reflect.Value) {
+	if n.Kind == yamlfile.Scalar && n.Text == "auto" {
+		return
+	}
+	number, before := 1, d.Reports()
+	d.Field(n, f, reflect.ValueOf(&number).Elem())
+	if number < 1 && d.Reports() == before {
+		d.Add(n, f.Key+" must be at least 1", "or auto, which is the number of CPUs")
+	}
+	v.SetInt(int64(number))
 }
 
 func keepNode[T ~struct{ Node *yamlfile.Node }](d *yamlfile.Decoder, n *yamlfile.Node, _ yamlfile.Field, v reflect.Value) {

@@ -144,10 +144,13 @@ type Partition struct {
 	yamlfile.At
 
 	By      *ComponentRef `key:"by" kind:"partitioner" required:"true" doc:"The partitioner, which lists the parts once in an instance."`
-	Workers *int          `key:"workers" doc:"How many parts run at once [the number of CPUs]."`
+	Workers *Workers      `key:"workers" doc:"How many parts run at once: a number, or auto, the number of CPUs [auto]."`
 	Remote  bool          `key:"remote" default:"false" doc:"Worker processes ('surfin worker') work on the parts, on this machine or others, and not the process that runs the job."`
 	On      *Placement    `key:"on" doc:"Which workers work on the parts: labels that they must have ('surfin worker --label disk=eu1'), such as {disk: eu1}, or the name of one. It may have values of the part: {disk: \"${part.site}\"}. With remote: true only [any]."`
 }
+
+// Workers is a number of workers; 0 means auto.
+type Workers int
 
 // Tasks is the work of a step of tasks.
 type Tasks struct {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/smallfile"
+	"github.com/surfin-batch/surfin/internal/urlpath"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -204,7 +205,7 @@ func (s Source) Location() string {
 
 // Resolve returns a path that is relative to a folder.
 func Resolve(dir, text string) string {
-	if text == "" || filepath.IsAbs(text) {
+	if text == "" || filepath.IsAbs(text) || urlpath.Is(text) {
 		return text
 	}
 	return filepath.Join(dir, filepath.FromSlash(text))

@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
 	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/trait"
+	"github.com/surfin-batch/surfin/internal/urlpath"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -70,6 +71,20 @@ func (u *ComponentUse) Refills() string {
 		return r.Refills()
 	}
 	return ""
+}
+
+// Together reports whether the writer writes one file from all parts of its step (rule C15w).
+func (u *ComponentUse) Together() bool { return u.is("together") }
+
+// Appends reports whether the writer keeps the content of its file.
+func (u *ComponentUse) Appends() bool { return u.is("append") }
+
+func (u *ComponentUse) is(key string) bool {
+	if u == nil || u.Kind != registry.KindWriter || u.Component.Config == nil || u.Cfg == nil {
+		return false
+	}
+	f, ok := yamlfile.FieldsOf(u.Component.Config).Find(key)
+	return ok && f.Type.Kind() == reflect.Bool && reflect.ValueOf(u.Cfg).Elem().FieldByIndex(f.Index).Bool()
 }
 
 // KeyNode returns the node of a config key, or the component's node if the key is missing.
@@ -206,8 +221,11 @@ func (f FileUse) Std() string {
 // Path is the path in a bound config, with links in the folder resolved.
 func (f FileUse) Path(cfg any) string {
 	text := reflect.ValueOf(cfg).Elem().FieldByIndex(f.field.Index).String()
-	if f.IsStd(text) {
+	switch {
+	case f.IsStd(text):
 		return f.Std()
+	case urlpath.Is(text):
+		return text
 	}
 	abs, err := filepath.Abs(text)
 	if err != nil {
@@ -228,7 +246,9 @@ func (f FileUse) Path(cfg any) string {
 func AnyKey(yamlfile.Field) bool { return true }
 
 // IsTarget reports whether a writer's key names its target.
-func IsTarget(f yamlfile.Field) bool { return f.Main || f.Key == "database" || holdsNested(f.Type) }
+func IsTarget(f yamlfile.Field) bool {
+	return f.Main || f.Key == "database" || f.Key == "together" || holdsNested(f.Type)
+}
 
 // IsTargetOrMode is IsTarget for a writer that refills its target (rule TW4): its committed rows
 // would be removed.

@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/source"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/urlpath"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -20,6 +21,8 @@ import (
 
 // File is a checked job file.
 type File struct {
+	// Places are the schemes of the URLs that the program reads and writes.
+	Places        []string
 	Doc           *yamlfile.Document
 	From          source.Source
 	Folder        string
@@ -155,7 +158,7 @@ func (f *File) Resolve(text string) string { return source.Resolve(f.From.Dir(),
 // Absolute returns a path of the file as an absolute one.
 func (f *File) Absolute(text string) string {
 	text = source.Resolve(f.Folder, text)
-	if abs, err := filepath.Abs(text); err == nil && text != "" {
+	if abs, err := urlpath.Abs(text); err == nil && text != "" {
 		return abs
 	}
 	return text

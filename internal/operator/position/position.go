@@ -15,6 +15,8 @@ type readerPosition struct {
 	Lines  *int64 `json:"lines"`  // csv, json, jsonl: lines before the next record
 	Offset *int64 `json:"offset"` // bytes of a file
 	Read   *int64 `json:"read"`   // query: rows returned
+	Group  *int64 `json:"group"`  // parquet: the row group, and rows of it
+	Row    *int64 `json:"row"`
 	Key    []struct{ Name, Value string }
 	// Snapshot: query reads without a key.
 	Snapshot bool `json:"snapshot"`
@@ -63,6 +65,8 @@ func readerText(at item.Position, source string) string {
 		return text
 	case p.Lines != nil:
 		return "line " + humanize.Count(*p.Lines) + ofSource(source)
+	case p.Group != nil && p.Row != nil:
+		return "row " + humanize.Count(*p.Row) + " of row group " + humanize.Count(*p.Group+1) + ofSource(source)
 	case p.Offset != nil:
 		return "byte " + humanize.Count(*p.Offset) + ofSource(source)
 	}

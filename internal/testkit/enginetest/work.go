@@ -15,7 +15,7 @@ type Work struct{ db tx.Database }
 
 func (w *Work) create(ctx context.Context) error {
 	return w.exec(ctx, `create table enginetest_work (
-		kind text not null, id bigint not null, epoch bigint not null, queue text not null, priority integer not null,
+		kind varchar(40) not null, id bigint not null, epoch bigint not null, queue text not null, priority integer not null,
 		due bigint not null, state text not null, taken_by text not null, takes integer not null, primary key (kind, id))`)
 }
 

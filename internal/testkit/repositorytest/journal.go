@@ -60,9 +60,9 @@ func journalIsReadShort(b *bench) {
 	b.visitStep(ref, "work", 1)
 	b.visit(ref.ID, decision(2, "AGAIN"))
 	rounds := `WITH RECURSIVE round(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM round WHERE n < 10000) `
-	b.exec(rounds + `INSERT INTO %[1]sflow_visit (job_execution_id, flow, ordinal, element, kind, verdict, target, created_at)
+	b.exec(`INSERT INTO %[1]sflow_visit (job_execution_id, flow, ordinal, element, kind, verdict, target, created_at) ` + rounds + `
 		SELECT f.job_execution_id, f.flow, 2 * round.n, f.element, f.kind, f.verdict, f.target, f.created_at FROM %[1]sflow_visit f CROSS JOIN round`)
-	b.exec(rounds + `INSERT INTO %[1]sstep_execution (job_execution_id, job_name, name, flow, ordinal, element, status, owner, epoch, started_at)
+	b.exec(`INSERT INTO %[1]sstep_execution (job_execution_id, job_name, name, flow, ordinal, element, status, owner, epoch, started_at) ` + rounds + `
 		SELECT s.job_execution_id, s.job_name, s.name, s.flow, 2 * round.n - 1, s.element, s.status, s.owner, s.epoch, s.started_at
 		FROM %[1]sstep_execution s CROSS JOIN round`)
 	b.visit(ref.ID, ports.FlowVisit{Visit: core.Visit{Ordinal: 20001, Element: "more"}, Kind: ports.VisitStop})

@@ -261,6 +261,7 @@ func oneWins(b *bench) {
 		var group sync.WaitGroup
 		for i := range racers {
 			req := b.request(string(rune('a'+i)), round)
+			req.New = i%3 > 0
 			group.Go(func() {
 				<-start
 				results[i].launched, results[i].err = repos[i%len(repos)].Launch(b.ctx, req)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 func purgeTests() []test {
@@ -67,6 +68,9 @@ func (b *bench) ranOn(id core.JobExecutionID, begin, end int) {
 		micros := fmt.Sprint(january(day).UnixMicro())
 		if b.db.SingleWriter() {
 			return micros
+		}
+		if b.db.Dialect() == tx.MySQL {
+			return "from_unixtime(" + micros + " / 1000000)"
 		}
 		return "to_timestamp(" + micros + " / 1000000.0)"
 	}

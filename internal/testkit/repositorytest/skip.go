@@ -224,7 +224,7 @@ func skipCost(b *bench) {
 	w := b.watch()
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
-	rows := map[tx.Dialect]int{tx.SQLite: 9, tx.Postgres: 294}[w.Dialect()] // in one statement
+	rows := map[tx.Dialect]int{tx.SQLite: 9, tx.Postgres: 294, tx.MySQL: 294}[w.Dialect()] // in one statement
 	for _, n := range []int{0, 1, 9, 10, 1000} {
 		w.take()
 		require.NoError(b, tx.NewManager(w).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -212,8 +213,7 @@ func (t *taking) blocked(b *bench) {
 			return
 		default:
 		}
-		require.NoError(b, b.db.Conn().QueryRowContext(b.ctx,
-			"SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting))
+		require.NoError(b, b.db.Conn().QueryRowContext(b.ctx, testdb.Waiting(b.db.Dialect())).Scan(&waiting))
 	}
 }
 

@@ -30,9 +30,14 @@ flow:
   chunk:
     reader: {query: {sql: "select id, name from people where id < 0", key: [id]}}
     writer: {table: {name: cleared, mode: replace}}
+- step: sync
+  chunk:
+    size: 4
+    reader: {query: {sql: "select id, name from people", key: [id], item: {id: int, name: string}}}
+    writer: {table: {name: synced, mode: upsert, key: [id], delete_missing: hard}}
 `
 
-// Rules TW1 to TW3.
+// Rules TW1 to TW3, and TW7.
 func TestTablesThatAreFilledAnewSurviveAKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(c *batchtest.Crash) {
@@ -42,16 +47,18 @@ func TestTablesThatAreFilledAnewSurviveAKillAtEveryCommit(t *testing.T) {
 		c.Setup = func(_ *testing.T, e *batchtest.Env) {
 			e.File("load.yaml", refillJob)
 			e.File("in.csv", "id,name,amount\n1,a,1\n2,b,2\n3,name 3,3\n4,d,4\n5,e,5\n6,f,6\n3,third again,1.5\n7,seven,7\n")
-			for _, table := range []string{"people", "filled", "cleared"} {
+			for _, table := range []string{"people", "filled", "cleared", "synced"} {
 				e.Exec("create table " + table + " (id bigint, name text, amount bigint)")
 				e.Exec("insert into " + table + " values (1, 'old', 1), (99, 'old', 99)")
 			}
 			e.Exec("create unique index single on people (id)")
+			e.Exec("create unique index one_id on synced (id)")
 			e.Exec("create view names as select name from people")
 		}
 		c.Check = func(_ *testing.T, e *batchtest.Env) {
 			e.HasRows("select id, name from people where id in (3, 7, 99) order by id", "3|name 3", "7|seven")
 			e.HasRows("select count(*), count(distinct id) from filled", "6|6")
+			e.HasRows("select count(*), max(id) from synced", "7|7")
 			e.HasRows("select (select count(*) from names), (select count(*) from cleared)", "7|0")
 		}
 	})

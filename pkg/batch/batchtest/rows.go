@@ -77,7 +77,9 @@ func queryText(ctx context.Context, db tx.Database, query string, args ...any) (
 		if err := rows.Scan(into...); err != nil {
 			return nil, err
 		}
-		sqlvalue.Scanned(types, values)
+		if err := sqlvalue.Scanned(db.Dialect(), types, values); err != nil {
+			return nil, err
+		}
 		texts := make([]string, len(values))
 		for i, v := range values {
 			texts[i] = valueText(v)

@@ -49,7 +49,11 @@ func newState(e *Env, ignore []string, before core.JobExecutionID) (*state, erro
 
 func (s *state) tables(ctx context.Context, db tx.Database, ignore []string) error {
 	list := "select name from sqlite_master where type = 'table' and name not like 'sqlite\\_%' escape '\\'"
-	if db.Dialect() == tx.Postgres {
+	switch db.Dialect() {
+	case tx.SQLite:
+	case tx.MySQL:
+		list = "select table_name from information_schema.tables where table_schema = database()"
+	case tx.Postgres:
 		// All schemas, unless the URL confines everything to one.
 		list = `select case schemaname when current_schema() then tablename else schemaname || '.' || tablename end
 			from pg_tables where schemaname not in ('pg_catalog', 'information_schema')

@@ -352,6 +352,9 @@ func (p *pipeline) finish(ctx context.Context) error {
 	if err := p.sinks.release(ctx); err != nil {
 		return err
 	}
+	if err := stage(ctx, p, finishers); err != nil {
+		return err
+	}
 	for _, f := range finishers {
 		if err := p.mayBegin(ctx); err != nil {
 			return fmt.Errorf("finish: %w", err)
@@ -361,6 +364,34 @@ func (p *pipeline) finish(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// stage prepares publications in two steps, and commits the positions that name them (rule OB3).
+func stage(ctx context.Context, p *pipeline, finishers []item.Finisher) error {
+	staged := false
+	for _, f := range finishers {
+		if err := p.mayBegin(ctx); err != nil {
+			return fmt.Errorf("finish: %w", err)
+		}
+		var one bool
+		err := guarded(func() (err error) {
+			one, err = itemextra.Stage(ctx, f)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("finish: %w", err)
+		}
+		staged = staged || one
+	}
+	if !staged {
+		return nil
+	}
+	w := p.begin()
+	w.next = p.at
+	if err := p.commitChunk(ctx, w); err != nil {
+		return p.failed(ctx, err)
+	}
+	return p.sinks.release(ctx)
 }
 
 // checkLeftOut fails a step if its target left items out: each item has its verdict, so the left-out

@@ -71,6 +71,11 @@ type Config struct {
 	// files, without making them; nil means none.
 	Targets func(ctx context.Context, run *model.StepRun) ([]string, error)
 
+	// Together returns the targets that all parts of a partitioned step write as one (rule C15w), and JoinWriters makes
+	// the writers that join them, nil for the other ones. nil means none.
+	Together    func(ctx context.Context, run *model.StepRun) ([]string, error)
+	JoinWriters func(ctx context.Context, run *model.StepRun) ([]item.Writer, error)
+
 	// CreatesTargets means that a writer is an itemextra.PartsPreparer.
 	CreatesTargets bool
 
@@ -214,8 +219,8 @@ func (s *Step) Targets(ctx context.Context, run *model.StepRun) ([]string, error
 
 // PrepareParts implements model.PartsPreparer.
 func (s *Step) PrepareParts(ctx context.Context, run *model.StepRun) error {
-	if !s.config.CreatesTargets {
-		return nil
+	if err := s.noteTogether(ctx, run); err != nil || !s.config.CreatesTargets {
+		return err
 	}
 	parts, err := s.assemble(ctx, run)
 	if err != nil {

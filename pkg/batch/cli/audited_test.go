@@ -27,7 +27,7 @@ import (
 
 func noActs() map[string]string {
 	return map[string]string{
-		"audit list": "reads", "completion bash": "prints", "completion fish": "prints", "completion powershell": "prints", "completion zsh": "prints",
+		"audit list": "reads", "build": "writes a program", "places check": "tries a place", "completion bash": "prints", "completion fish": "prints", "completion powershell": "prints", "completion zsh": "prints",
 		"definitions list": "reads", "describe": "prints", "events list": "reads", "compare": "reads", "days": "reads", "explain": "reads", "help": "prints", "infer": "reads a file", "init": "writes a file", "init app": "writes files",
 		"list": "reads", "list components": "reads", "list instances": "reads", "list jobs": "reads", "log": "reads", "man": "prints", "overview": "reads", "report": "writes a file", "summary": "reads", "schedules": "reads", "schema": "prints",
 		"serve": "acts in the name of its clients", "settings list": "reads", "parts": "reads", "show": "reads", "timeline": "reads", "skips export": "writes a file", "skips list": "reads", "skips show": "reads",

@@ -17,6 +17,8 @@ type Attempt struct {
 	Step string
 	// ID grows by attempt.
 	ID StepExecutionID
+	// Manager is the step execution that planned it, if it is a partition.
+	Manager StepExecutionID
 	// Exclusive: the earlier attempts it continues are over (recorded after closing, or dead), and their
 	// leftovers are its own. Otherwise one may wake.
 	Exclusive bool

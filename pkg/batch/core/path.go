@@ -5,21 +5,22 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+
+	"github.com/surfin-batch/surfin/internal/urlpath"
 )
 
 // StdPath is standard input or output, relative to no folder. A file of that name is ./-.
 const StdPath = "-"
 
 // PathText names the path from anywhere (rule L1a): relative to folder (empty: the working directory) with
-// slashes if inside, else absolute. Cleaned; no link is resolved; empty stays. A URL is an error: cleaned, it
-// would be a folder.
+// slashes if inside, else absolute. Cleaned; no link is resolved; empty stays. A URL of a place stays, and
+// another one is an error: cleaned, it would be a folder.
 func PathText(folder, path string) (string, error) {
 	if path == "" || path == StdPath {
 		return path, nil
 	}
-	if err := notURL(path); err != nil {
-		return "", err
+	if urlpath.Is(path) {
+		return urlpath.Text(path)
 	}
 	base, err := filepath.Abs(folder)
 	if err != nil {
@@ -32,25 +33,6 @@ func PathText(folder, path string) (string, error) {
 		return filepath.ToSlash(rel), nil
 	}
 	return abs, nil
-}
-
-func notURL(path string) error {
-	scheme, rest, is := strings.Cut(path, "://")
-	if !is || len(scheme) < 2 || strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+.-") != "" {
-		return nil
-	}
-	cure := "copy the file to a disk first, or mount its place as a folder"
-	switch strings.ToLower(scheme) {
-	case "file":
-		cure = "write the path itself: " + rest
-	case "http", "https":
-		cure = "the reader `http` reads the pages of an API; fetch a file before the job"
-	}
-	rest, _, _ = strings.Cut(rest, "?") // it may be signed
-	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
-		rest = rest[at+1:]
-	}
-	return fmt.Errorf("%s://%s is a URL, but only paths of a disk are read and written; %s", scheme, rest, cure)
 }
 
 // A folder reached by a link counts too.
@@ -74,7 +56,7 @@ func inside(folder, path string) (rel string, ok bool) {
 }
 
 func joined(folder, path string) string {
-	if path == StdPath {
+	if path == StdPath || urlpath.Is(path) {
 		return path
 	}
 	path = filepath.FromSlash(path)
@@ -90,8 +72,13 @@ func (p Parameter) place(folder string) (Parameter, error) {
 	if p.Type != TypePath || !is || text == "" {
 		return p, nil
 	}
-	if err := notURL(text); err != nil {
-		return p, fmt.Errorf("parameter %s: %w", p.Name, err)
+	if urlpath.Is(text) {
+		url, err := urlpath.Text(text)
+		if err != nil {
+			return p, fmt.Errorf("parameter %s: %w", p.Name, err)
+		}
+		p.Value, p.Path = url, url
+		return p, nil
 	}
 	base, err := filepath.Abs(folder)
 	if err != nil {
@@ -116,7 +103,7 @@ func (ps Parameters) In(folder string) Parameters {
 	list := slices.Clone(ps.list)
 	for i, p := range list {
 		text, is := p.Value.(string)
-		if p.Type == TypePath && is && text != "" && (folder != "" || filepath.IsAbs(text)) {
+		if p.Type == TypePath && is && text != "" && (folder != "" || filepath.IsAbs(text) || urlpath.Is(text)) {
 			list[i].Path = joined(folder, text)
 		}
 	}

@@ -40,16 +40,23 @@ func TestAPathHasOneText(t *testing.T) {
 func TestAURLIsNoPath(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
-		"s3://bucket/in.csv": "s3://bucket/in.csv is a URL, but only paths of a disk are read and written; copy the file to a disk first",
-		"S3://key:secret@host/b/in.csv?X-Amz-Signature=secret": "S3://host/b/in.csv is a URL",
-		"file:///data/in.csv": "write the path itself: /data/in.csv",
-		"https://host/in.csv": "the reader `http` reads the pages of an API",
+		"gs://bucket/in.csv": "gs://bucket/in.csv is a URL, but only paths of a disk and s3:// are read and written; copy the file to a disk first",
+		"S3://key:secret@host/b/in.csv?X-Amz-Signature=secret": "S3://host/b/in.csv is a URL with a user",
+		"s3://b/in.csv?X-Amz-Signature=secret":                 "s3://b/in.csv is signed",
+		"s3://bucket":                                          "s3://bucket names no file: it is written s3://bucket/key",
+		"file:///data/in.csv":                                  "write the path itself: /data/in.csv",
+		"https://host/in.csv":                                  "the reader `http` reads the pages of an API",
 	} {
 		_, err := core.PathText("", url)
 		require.ErrorContains(t, err, want)
 		require.NotContains(t, err.Error(), "secret")
 		_, err = core.ParameterSpec{Name: "in", Type: core.TypePath}.Place(url)
 		require.ErrorContains(t, err, "parameter in: ")
+	}
+	for _, folder := range []string{"", "/data"} { // a URL has one text (rule L1a)
+		text, err := core.PathText(folder, "S3://Bucket/A//../in.csv")
+		require.NoError(t, err)
+		require.Equal(t, "s3://bucket/A//../in.csv", text)
 	}
 	for _, path := range []string{"a://b", "./s3://b", "in/s3://b", "://b", "a b://c"} {
 		_, err := core.PathText("", path)

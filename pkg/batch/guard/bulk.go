@@ -46,13 +46,19 @@ func (t *Table[S]) MoveAll(ctx context.Context, b Bulk) ([]Moved[S], error) {
 	ctx, done := t.bounded(ctx)
 	defer done()
 	s, key := t.setting(move, b.Set), t.columns.key()
-	begin, end := " IN (", ")"
-	if t.db.Dialect() == tx.Postgres { // it may execute a query in IN several times, each with other rows
-		begin, end = " = ANY(ARRAY(", " FOR UPDATE SKIP LOCKED))"
+	begin, end := " IN (SELECT "+key+" FROM "+t.table+" WHERE ", ")"
+	switch t.db.Dialect() {
+	case tx.Postgres: // it may execute a query in IN several times, each with other rows
+		begin, end = " = ANY(ARRAY(SELECT "+key+" FROM "+t.table+" WHERE ", " FOR UPDATE SKIP LOCKED))"
+	case tx.MySQL: // the rows are locked before the UPDATE (rule MY8)
+		begin, end = " IS NOT NULL AND ", " FOR UPDATE SKIP LOCKED"
+	case tx.SQLite:
 	}
-	s.add(" WHERE "+key+begin+"SELECT "+key+" FROM "+t.table+" WHERE ").states(t.columns.State, move.from).conditions(b.Where)
-	s.add(" ORDER BY " + cmp.Or(b.OrderBy, key) + " LIMIT ?").arg(b.Limit)
-	s.add(end+" AND ").states(t.columns.State, move.from)
+	s.add(" WHERE "+key+begin).states(t.columns.State, move.from).conditions(b.Where)
+	s.add(" ORDER BY " + cmp.Or(b.OrderBy, key) + " LIMIT ?").arg(b.Limit).add(end)
+	if t.db.Dialect() != tx.MySQL {
+		s.add(" AND ").states(t.columns.State, move.from)
+	}
 	moved, err := t.collect(ctx, move, s)
 	if err != nil {
 		if waits, ok := errors.AsType[errWaits](context.Cause(ctx)); ok {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 
 func each(t *testing.T, f func(t *testing.T, db tx.Database)) {
 	t.Helper()
-	testdb.Each(t, func(t *testing.T, url string) {
+	testdb.All(t, func(t *testing.T, url string) {
 		provider, err := gormdb.Open(t.Context(), map[string]gormdb.Config{tx.Default: {URL: url}})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, provider.Close()) })
@@ -45,9 +46,17 @@ func newTable(t *testing.T, db tx.Database, observer core.Observer, moves ...cor
 	t.Helper()
 	m, err := core.NewMachine("thing", moves...)
 	require.NoError(t, err)
-	_, err = db.Conn().ExecContext(t.Context(), "CREATE TABLE things "+columns)
+	_, err = db.Conn().ExecContext(t.Context(), ddl(db, "CREATE TABLE things "+columns))
 	require.NoError(t, err)
 	return guard.NewTable(db, "things", m, observer)
+}
+
+// ddl: a key of MySQL has a length.
+func ddl(db tx.Database, text string) string {
+	if db.Dialect() == tx.MySQL {
+		return strings.ReplaceAll(text, "text PRIMARY KEY", "varchar(100) PRIMARY KEY")
+	}
+	return text
 }
 
 func insert(t *testing.T, db tx.Database, id int64, s state) {

@@ -94,7 +94,7 @@ func TestEachAnswerOfARandomMachineIsThatOfTheModel(t *testing.T) {
 			`CREATE TABLE whole (id bigint PRIMARY KEY, state int NOT NULL, state_before int NOT NULL DEFAULT 0, version bigint NOT NULL DEFAULT 0,
 				epoch bigint NOT NULL DEFAULT 1, last_move text NOT NULL DEFAULT '', last_epoch bigint NOT NULL DEFAULT 0)`,
 		} {
-			_, err := db.Conn().ExecContext(t.Context(), statement)
+			_, err := db.Conn().ExecContext(t.Context(), ddl(db, statement))
 			require.NoError(t, err)
 		}
 		var rows atomic.Int64

@@ -85,6 +85,37 @@ func (s *statement) conditions(list []Condition) *statement {
 
 func (s *statement) text(d tx.Dialect) string { return d.Bind(s.sql.String()) }
 
+// inPlace writes the row in each place of moved.
+func (s *statement) inPlace(step Step, row string, key any) {
+	rest, args := step.SQL, step.Args
+	for {
+		before, after, found := strings.Cut(rest, " moved")
+		if !found {
+			break
+		}
+		n := strings.Count(before, "?")
+		s.add(before).arg(args[:n]...)
+		args, rest = args[n:], after
+		if after != "" && !strings.ContainsAny(after[:1], " \n\t)") { // moved.id
+			s.add(" moved")
+			continue
+		}
+		s.add(" " + row).arg(key)
+		if !hasAlias(after) {
+			s.add(" AS moved")
+		}
+	}
+	s.add(rest).arg(args...)
+}
+
+func hasAlias(text string) bool {
+	words := strings.Fields(text)
+	if len(words) == 0 || strings.ContainsAny(words[0][:1], "),;") {
+		return false
+	}
+	return !slices.Contains([]string{"WHERE", "JOIN", "LEFT", "INNER", "CROSS", "GROUP", "ORDER", "LIMIT", "RETURNING", "FOR", "UNION"}, strings.ToUpper(words[0]))
+}
+
 // notOne is the error of a step that does not return one row.
 const notOne = "a step of the move did not return one row"
 

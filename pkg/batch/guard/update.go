@@ -96,7 +96,12 @@ func (t *Table[S]) returned(result *Result[S]) (columns []string, into []any) {
 func (t *Table[S]) steps(ctx context.Context, key any, r Request) error {
 	for _, step := range r.With {
 		s := &statement{}
-		s.add("WITH moved AS (SELECT * FROM " + t.table + " WHERE " + t.columns.key() + " = ?) " + step.SQL).arg(key).arg(step.Args...)
+		moved := "(SELECT * FROM " + t.table + " WHERE " + t.columns.key() + " = ?)"
+		if t.db.Dialect() == tx.MySQL { // WITH is for SELECT only
+			s.inPlace(step, moved, key)
+		} else {
+			s.add("WITH moved AS " + moved + " " + step.SQL).arg(key).arg(step.Args...)
+		}
 		if err := t.one(ctx, s, step.Into); err != nil {
 			return err
 		}

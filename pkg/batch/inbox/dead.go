@@ -39,14 +39,11 @@ func newEvents(db tx.Database, prefix string, rows guarded) *Events {
 		c := rows.Columns()
 		table, id, version = rows.Name(), "r."+db.Dialect().Quote(c.ID), "r."+db.Dialect().Quote(c.Version)
 	}
-	lock := ""
-	if db.Dialect() == tx.Postgres {
-		lock = " FOR UPDATE OF e SKIP LOCKED"
-	}
+	lock := map[tx.Dialect]string{tx.Postgres: " FOR UPDATE OF e SKIP LOCKED", tx.MySQL: " FOR UPDATE SKIP LOCKED"}[db.Dialect()]
 	return &Events{
 		db: db, manager: tx.NewManager(db),
-		names: strings.NewReplacer("{event}", db.Dialect().Quote(prefix+"event"), "{audit}", db.Dialect().Quote(prefix+"task_audit"), "{rows}", table, "{row.id}", id, "{row.version}", version,
-			"{now}", gormtx.Now(db.Dialect()), "{later}", gormtx.Later(db.Dialect()), "{skip_locked}", lock),
+		names: strings.NewReplacer(append(gormtx.Words(db.Dialect()), "{event}", db.Dialect().Quote(prefix+"event"), "{audit}", db.Dialect().Quote(prefix+"task_audit"), "{rows}", table, "{row.id}", id, "{row.version}", version,
+			"{skip_locked}", lock)...),
 	}
 }
 
@@ -113,7 +110,7 @@ func (b *Events) Revive(ctx context.Context, id int64, actor, reason string) (co
 // repetitions. Its row's machine still ignores moves that it has passed.
 func (b *Events) Forget(ctx context.Context, age time.Duration, limit int) (int, error) {
 	result, err := tx.ConnOf(ctx, b.db).ExecContext(ctx, b.sql(`DELETE FROM {event} WHERE id IN (
-		SELECT e.id FROM {event} e WHERE e.processed_at < {later} ORDER BY e.processed_at LIMIT ?{skip_locked})`), -age.Microseconds(), limit)
+		SELECT id FROM (SELECT e.id FROM {event} e WHERE e.processed_at < {later} ORDER BY e.processed_at LIMIT ?{skip_locked}) AS oldest)`), -age.Microseconds(), limit)
 	if err != nil {
 		return 0, fmt.Errorf("delete events: %w", err)
 	}

@@ -60,7 +60,7 @@ func each(t *testing.T, o inbox.Options, f func(s *scene)) {
 
 func eachURL(t *testing.T, o inbox.Options, f func(s *scene, url string)) {
 	t.Helper()
-	testdb.Each(t, func(t *testing.T, url string) {
+	testdb.All(t, func(t *testing.T, url string) {
 		s := &scene{TB: t}
 		s.open(url, o)
 		s.exec("CREATE TABLE parcels " + columns)
@@ -314,6 +314,9 @@ func TestAHandlerThatFailsStopsNoOtherEvent(t *testing.T) {
 
 func TestAnEventThatCannotBeCommittedStopsNoOther(t *testing.T) {
 	each(t, inbox.Options{MaxOffers: 2, Backoff: time.Nanosecond}, func(s *scene) {
+		if s.db.Dialect() == tx.MySQL {
+			return // it has no deferred constraints
+		}
 		s.insert(1)
 		s.insert(2)
 		s.exec("CREATE TABLE places (parcel bigint NOT NULL REFERENCES parcels (id) DEFERRABLE INITIALLY DEFERRED)")

@@ -79,8 +79,8 @@ func (r *assignments) assignable(ctx context.Context, req ports.AssignRequest) (
 	const may = "s." + openStep + " AND s.manager_id IS NOT NULL AND (s.owner = '' OR s.lease_until IS NOT NULL)"
 	which, args := may+" AND j.active = 1 AND s.id = ? AND s.epoch = ? AND NOT "+placedPart, []any{req.Part, req.Epoch, req.Worker}
 	if req.Part == 0 { // the first ones by their index, as in Ready
-		which = `s.id IN (SELECT s.id FROM {step_execution} s WHERE ` + may + ` AND (SELECT CASE WHEN active = 1 AND definition_hash NOT IN ? THEN 1 END
-			FROM {job_execution} WHERE id = s.job_execution_id) = 1 AND NOT ` + placedPart + ` ORDER BY s.id LIMIT ?)`
+		which = `s.id IN (SELECT id FROM (SELECT s.id FROM {step_execution} s WHERE ` + may + ` AND (SELECT CASE WHEN active = 1 AND definition_hash NOT IN ? THEN 1 END
+			FROM {job_execution} WHERE id = s.job_execution_id) = 1 AND NOT ` + placedPart + ` ORDER BY s.id LIMIT ?) AS first)`
 		args = []any{append([]string{"none"}, req.Except...), req.Worker, assignCandidates}
 	}
 	err = r.store.scan(ctx, &found, `SELECT s.id, s.flow, s.status, s.owner, s.epoch, s.assigned_count, s.lease_until <= {now} AS expired, j.stop_requested AND NOT `+ofFinally+` AS stop_requested, j.definition_hash,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -21,9 +22,9 @@ func (r *attention) SkipsLeft(ctx context.Context, most int, ids ...core.JobExec
 		ID   core.JobExecutionID
 		Text string
 	}
-	err := r.store.scan(ctx, &rows, `SELECT e.id, (SELECT count(*) || ' ' || COALESCE(sum(CASE WHEN l.phase = 'read' THEN 0 ELSE 1 END), 0) FROM
-			(SELECT k.phase FROM {skipped_item} k WHERE k.job_execution_id = e.id AND k.redriven_by IS NULL LIMIT ?) AS l) AS text
-		FROM {job_execution} e WHERE e.id {among}`, most, listed(ids))
+	counts := gormtx.Few(r.store.db.Dialect(), "count(*) || ' ' || COALESCE(sum(CASE WHEN phase = 'read' THEN 0 ELSE 1 END), 0)", "k.phase",
+		" FROM {skipped_item} k WHERE k.job_execution_id = e.id AND k.redriven_by IS NULL", "")
+	err := r.store.scan(ctx, &rows, "SELECT e.id, "+counts+" AS text FROM {job_execution} e WHERE e.id {among}", most, listed(ids))
 	if err != nil {
 		return nil, fmt.Errorf("count the skipped items that are left: %w", err)
 	}
@@ -36,6 +37,7 @@ func (r *attention) SkipsLeft(ctx context.Context, most int, ids ...core.JobExec
 		if err != nil {
 			return nil, fmt.Errorf("count the skipped items of execution %d: %w", row.ID, err)
 		}
+		l.Count, l.Items = min(l.Count, most), min(l.Items, most)
 		if l.Count > 0 {
 			left[row.ID] = l
 		}

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 const (
@@ -19,11 +19,11 @@ const (
 	valueRuns    = 320
 	calendarRuns = 10_000
 	// calendarByValue reads the index of values. Joins would tempt PostgreSQL to read the whole tables.
-	calendarByValue = `SELECT v.value, (SELECT count(*) FROM (SELECT 1 FROM {job_execution_param} p WHERE p.name = ? AND substr(p.value, 1, 200) = v.value LIMIT ?) AS c) AS n,
+	calendarByValue = `SELECT {key} AS value, (SELECT count(*) FROM (SELECT 1 FROM {job_execution_param} p WHERE p.name = ? AND substr(p.value, 1, 200) = {key} LIMIT ?) AS c) AS n,
 		COALESCE((SELECT string_agg(x.id || ' ' || x.run, ',') FROM (SELECT q.id, (SELECT e.instance_id || ' ' || e.status FROM {job_execution} e
 				WHERE e.id = q.id AND e.job_name = ? AND e.redrive_of IS NULL) AS run
-			FROM (SELECT p.job_execution_id AS id FROM {job_execution_param} p WHERE p.name = ? AND substr(p.value, 1, 200) = v.value
-				ORDER BY p.job_execution_id DESC LIMIT ?) AS q) AS x), '') AS runs FROM `
+			FROM (SELECT p.job_execution_id AS id FROM {job_execution_param} p WHERE p.name = ? AND substr(p.value, 1, 200) = {key}
+				ORDER BY p.job_execution_id DESC LIMIT ?) AS q) AS x), '') AS runs`
 	calendarByJob = `SELECT x.id, x.instance_id, x.status, x.value FROM (SELECT e.id, e.instance_id, e.status, e.redrive_of,
 			(SELECT substr(p.value, 1, 200) FROM {job_execution_param} p WHERE p.job_execution_id = e.id AND p.name = ?) AS value
 		FROM {job_execution} e WHERE e.job_name = ? ORDER BY e.id DESC LIMIT ?) AS x WHERE x.redrive_of IS NULL AND x.value BETWEEN ? AND ?`
@@ -39,17 +39,15 @@ func (r *jobHistory) Calendar(ctx context.Context, filter ports.CalendarFilter) 
 	if err != nil {
 		return found, err
 	}
-	list := "(SELECT value FROM json_each(?)) AS v"
-	if r.store.db.Dialect() == tx.Postgres {
-		list = "(SELECT json_array_elements_text(CAST(? AS json)) AS value) AS v"
-	}
 	var rows []struct {
 		Value string
 		N     int
 		Runs  string
 	}
 	most := min(valueRuns, max(1, calendarRuns/len(filter.Values)))
-	err = r.store.scan(ctx, &rows, calendarByValue+list, filter.Param, most, filter.JobName, filter.Param, most, string(values))
+	text, args := gormtx.ForEach(r.store.db.Dialect(), calendarByValue, "v.value", r.store.texts("value")+" AS v", filter.Values, string(values),
+		filter.Param, most, filter.JobName, filter.Param, most)
+	err = r.store.scan(ctx, &rows, text, args...)
 	if err != nil {
 		return found, fmt.Errorf("read the calendar of job %s: %w", filter.JobName, err)
 	}

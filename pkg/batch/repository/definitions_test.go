@@ -41,7 +41,7 @@ func acts(t *testing.T, e *testengine.Engine) []string {
 
 func TestADefinitionIsOneRowWhoseVersionChanges(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	testdb.All(t, func(t *testing.T, url string) {
 		t.Parallel()
 		e := testengine.New(t, url)
 		r, ctx := e.Repository, t.Context()
@@ -86,7 +86,7 @@ func TestADefinitionIsOneRowWhoseVersionChanges(t *testing.T) {
 
 func TestADisabledScheduleIsNotAmongThoseThatAreDue(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	testdb.All(t, func(t *testing.T, url string) {
 		t.Parallel()
 		e := testengine.New(t, url)
 		r, ctx := e.Repository, t.Context()
@@ -135,7 +135,7 @@ func TestADisabledScheduleIsNotAmongThoseThatAreDue(t *testing.T) {
 
 func TestOneSchedulerAdvancesAndItsRollbackTakesItBack(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	testdb.All(t, func(t *testing.T, url string) {
 		t.Parallel()
 		e := testengine.New(t, url)
 		made, err := e.Repository.Register(t.Context(), nightly("job: nightly", "@hourly"), "ann")
@@ -180,7 +180,7 @@ func TestOneSchedulerAdvancesAndItsRollbackTakesItBack(t *testing.T) {
 
 func TestOfManyThatRegisterANameAtOnceOneRowIsLeft(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	testdb.All(t, func(t *testing.T, url string) {
 		t.Parallel()
 		e := testengine.New(t, url)
 		const n = 6

@@ -38,7 +38,11 @@ const notBegun = "stopped on request before it started"
 func (r *endings) endLost(ctx context.Context, row *jobExecution, dead bool, act string, l *ledger) (*jobExecution, error) {
 	first, args := "", []any{core.StatusFailed, core.ExitFailed, lostOwner, ports.MoveTakeOver, row.ID, row.Owner, row.Epoch, running(), dead}
 	if act != actTakeOver { // a take-over has locked the row: its parent must not follow
-		first, args = r.parentFirst(), append(args, row.ID)
+		condition, bound, err := r.parentFirst(ctx, int64(row.ID))
+		if err != nil {
+			return nil, err
+		}
+		first, args = condition, append(args, bound...)
 	}
 	var jobs []jobExecution
 	err := r.store.scan(ctx, &jobs, `UPDATE {job_execution}
@@ -74,12 +78,16 @@ func (r *endings) failSteps(ctx context.Context, id core.JobExecutionID, reason 
 // failOpen is failSteps for the steps of a job or of a branch, in unfinished states.
 func (r *endings) failOpen(ctx context.Context, column string, id int64, states, reason string) ([]stepExecution, error) {
 	var steps []stepExecution
-	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
+	first, bound, err := r.managersFirst(ctx, column, id)
+	if err != nil {
+		return nil, err
+	}
+	err = r.store.scan(ctx, &steps, `UPDATE {step_execution}
 		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch,
 			epoch = epoch + 1, ended_at = {now}
-		WHERE `+column+` = ? AND `+states+r.managersFirst(column)+`
+		WHERE `+column+` = ? AND `+states+first+`
 		RETURNING id, job_execution_id, status_before, epoch, manager_id, flow`,
-		core.StatusFailed, core.ExitFailed, reason, ports.MoveEndWithJob, id, id)
+		append([]any{core.StatusFailed, core.ExitFailed, reason, ports.MoveEndWithJob, id}, bound...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -90,11 +98,15 @@ func (r *endings) failOpen(ctx context.Context, column string, id int64, states,
 func (r *endings) stopUnassigned(ctx context.Context, job core.JobExecutionID, l *ledger) error {
 	stop := ports.Executions().Move(ports.MoveStop)
 	var steps []stepExecution
-	err := r.store.scan(ctx, &steps, `UPDATE {step_execution} AS s
+	first, bound, err := r.managersFirst(ctx, ofJob, int64(job))
+	if err != nil {
+		return err
+	}
+	err = r.store.scan(ctx, &steps, `UPDATE {step_execution} AS s
 		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch, ended_at = {now}
-		WHERE job_execution_id = ? AND `+openStep+` AND status = ? AND owner = '' AND manager_id IS NOT NULL AND NOT `+ofFinally+r.managersFirst(ofJob)+`
+		WHERE job_execution_id = ? AND `+openStep+` AND status = ? AND owner = '' AND manager_id IS NOT NULL AND NOT `+ofFinally+first+`
 		RETURNING id, job_execution_id, status_before, epoch, manager_id, flow`,
-		stop.To, core.ExitStopped, notBegun, stop.Name, job, core.StatusStarting, job)
+		append([]any{stop.To, core.ExitStopped, notBegun, stop.Name, job, core.StatusStarting}, bound...)...)
 	if err != nil {
 		return err
 	}
@@ -180,38 +192,38 @@ func (r *endings) childEnded(ctx context.Context, parent *core.JobExecutionID) e
 // Locks are taken in the order job, manager, partition. The end of a partition locks its manager
 // first, because it lowers the manager's count.
 
-// managerFirst is the condition with which the UPDATE that ends one step locks the step's manager,
-// and the steps that are parked with it, before the step itself. If the last two partitions of a
-// step end concurrently, the second one then sees that no other is open. Both bind variables are
-// the step's ID. SQLite has one writer and needs no lock.
-func (r *endings) managerFirst() string {
-	if r.store.db.Dialect() != tx.Postgres {
-		return " AND ? IS NOT NULL AND ? IS NOT NULL"
-	}
-	return r.store.sql(` AND (SELECT count(*) FROM (SELECT id FROM {step_execution} WHERE id IN (
-		SELECT p.manager_id FROM {step_execution} p WHERE p.id = ? UNION
-		SELECT m.id FROM {step_execution} m WHERE m.status = 'PARKED' AND m.job_execution_id = (SELECT job_execution_id FROM {step_execution} WHERE id = ?))
-		ORDER BY id FOR NO KEY UPDATE) AS m) >= 0`)
+// managerFirst locks the manager of a step that ends, and the steps that are parked with it, before the step itself. If the
+// last two partitions of a step end concurrently, the second one then sees that no other is open.
+func (r *endings) managerFirst(ctx context.Context, step int64) (condition string, args []any, err error) {
+	return r.first(ctx, "{step_execution}", `id IN (SELECT id FROM (SELECT p.manager_id AS id FROM {step_execution} p WHERE p.id = ? UNION
+		SELECT m.id FROM {step_execution} m WHERE m.status = 'PARKED' AND m.job_execution_id = (SELECT job_execution_id FROM {step_execution} WHERE id = ?)) AS earlier)`, step, step)
 }
 
-// managersFirst does the same for the UPDATE that ends all steps of a job or of a branch: column is
-// the one that names it, and the bind variable is its ID.
-func (r *endings) managersFirst(column string) string {
-	if r.store.db.Dialect() != tx.Postgres {
-		return " AND ? IS NOT NULL"
-	}
-	return r.store.sql(` AND (SELECT count(*) FROM (SELECT id FROM {step_execution}
-		WHERE ` + column + ` = ? AND open_parts > 0 ORDER BY id FOR NO KEY UPDATE) AS m) >= 0`)
+// managersFirst does the same for the end of all steps of a job or of a branch: column is the one that names it.
+func (r *endings) managersFirst(ctx context.Context, column string, id int64) (condition string, args []any, err error) {
+	return r.first(ctx, "{step_execution}", column+" = ? AND open_parts > 0", id)
 }
 
-// parentFirst is the condition with which the UPDATE that ends a child job locks its parent before
-// the child: a parent that is parked at the same time either sees that the child ended, or is seen
-// parked by the child. Its bind variable is the child's ID. SQLite has one writer and needs no
-// lock.
-func (r *endings) parentFirst() string {
-	if r.store.db.Dialect() != tx.Postgres {
-		return " AND ? IS NOT NULL"
+// parentFirst locks the parent of a child job that ends before the child: a parent that is parked at the same time either
+// sees that the child ended, or is seen parked by the child.
+func (r *endings) parentFirst(ctx context.Context, child int64) (condition string, args []any, err error) {
+	return r.first(ctx, "{job_execution}", "id = (SELECT c.parent_id FROM {job_execution} c WHERE c.id = ?)", child)
+}
+
+// first locks rows before an UPDATE, and returns a condition for it. PostgreSQL does so in the same statement, and MySQL in the
+// same transaction, by the primary key: an index would be locked before the row, and by an UPDATE after it. SQLite has one
+// writer.
+func (r *endings) first(ctx context.Context, table, which string, args ...any) (condition string, bound []any, err error) {
+	text := "SELECT id FROM " + table + " WHERE " + which + " ORDER BY id"
+	switch r.store.db.Dialect() {
+	case tx.Postgres:
+		return r.store.sql(" AND (SELECT count(*) FROM (" + text + " FOR NO KEY UPDATE) AS first) >= 0"), args, nil
+	case tx.MySQL:
+		var ids []int64
+		if err = r.store.scan(ctx, &ids, text, args...); err == nil && len(ids) > 0 {
+			err = r.store.scan(ctx, &ids, "SELECT id FROM "+table+" FORCE INDEX (PRIMARY) WHERE id {among} ORDER BY id FOR UPDATE", listed(ids))
+		}
+	case tx.SQLite:
 	}
-	return r.store.sql(` AND (SELECT count(*) FROM (SELECT id FROM {job_execution}
-		WHERE id = (SELECT c.parent_id FROM {job_execution} c WHERE c.id = ?) FOR NO KEY UPDATE) AS p) >= 0`)
+	return "", nil, err
 }

@@ -16,23 +16,30 @@ type jobGuard struct{ *moves }
 // holdJob locks the job execution's row under its guard for so many new steps, or returns nil.
 // Unless always is set it ignores an execution with a requested stop.
 func (r *jobGuard) holdJob(ctx context.Context, job ports.JobRef, steps int, always bool) (*jobExecution, error) {
-	guarded, args := "owner = ? AND epoch = ? AND status IN ?", []any{steps, job.ID, job.Owner.String(), job.Epoch, stepStates()}
 	if job.Branch != 0 {
 		held, err := r.holdBranch(ctx, job)
 		if err != nil || !held {
 			return nil, err
 		}
+	}
+	var rows []jobExecution
+	text, args := holdSQL(job, steps, always)
+	err := r.store.scan(ctx, &rows, text, args...)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return &rows[0], nil
+}
+
+func holdSQL(job ports.JobRef, steps int, always bool) (text string, args []any) {
+	guarded, args := "owner = ? AND epoch = ? AND status IN ?", []any{steps, job.ID, job.Owner.String(), job.Epoch, stepStates()}
+	if job.Branch != 0 {
 		guarded, args = "active = 1", args[:2]
 	}
 	if !always {
 		guarded += " AND NOT stop_requested"
 	}
-	var rows []jobExecution
-	err := r.store.scan(ctx, &rows, "UPDATE {job_execution} SET step_count = step_count + ? WHERE id = ? AND "+guarded+" RETURNING job_name", args...)
-	if err != nil || len(rows) == 0 {
-		return nil, err
-	}
-	return &rows[0], nil
+	return "UPDATE {job_execution} SET step_count = step_count + ? WHERE id = ? AND " + guarded + " RETURNING job_name", args
 }
 
 // holdBranch locks the row of the job, and then the row of the partition that walks the branch,

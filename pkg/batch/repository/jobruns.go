@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -45,17 +46,14 @@ func (r *jobHistory) JobRuns(ctx context.Context, newest, completed int, jobs ..
 	if err != nil {
 		return nil, err
 	}
-	list := "(SELECT value AS name FROM json_each(?)) AS jobs"
-	if r.store.db.Dialect() == tx.Postgres {
-		list = "(SELECT json_array_elements_text(CAST(? AS json)) AS name) AS jobs"
-	}
 	var rows []struct{ Name, Newest, Completed string }
-	err = r.store.scan(ctx, &rows, `SELECT name,
+	text, args := gormtx.ForEach(r.store.db.Dialect(), `SELECT {key} AS name,
 		COALESCE((SELECT string_agg(n.id || ' ' || n.status, ',') FROM (SELECT e.id, e.status FROM {job_execution} e
-			WHERE e.job_name = jobs.name AND e.redrive_of IS NULL ORDER BY e.id DESC LIMIT ?) AS n), '') AS newest,
+			WHERE e.job_name = {key} AND e.redrive_of IS NULL ORDER BY e.id DESC LIMIT ?) AS n), '') AS newest,
 		COALESCE((SELECT string_agg(CAST(c.id AS text), ',') FROM (SELECT e.id FROM {job_execution} e
-			WHERE e.job_name = jobs.name AND e.status = 'COMPLETED' AND e.redrive_of IS NULL AND e.ended_at IS NOT NULL ORDER BY e.ended_at DESC LIMIT ?) AS c), '') AS completed
-		FROM `+list, newest, completed, string(names))
+			WHERE e.job_name = {key} AND e.status = 'COMPLETED' AND e.redrive_of IS NULL AND e.ended_at IS NOT NULL ORDER BY e.ended_at DESC LIMIT ?) AS c), '') AS completed`,
+		"jobs.name", r.store.texts("name")+" AS jobs", jobs, string(names), newest, completed)
+	err = r.store.scan(ctx, &rows, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list the newest executions of %d jobs: %w", len(jobs), err)
 	}
@@ -171,10 +169,12 @@ func (r *jobHistory) FailedSteps(ctx context.Context, ids ...core.JobExecutionID
 			ID   core.JobExecutionID
 			Name string
 		}
-		err := r.store.scan(ctx, &rows, `SELECT e.id, COALESCE((SELECT f.name FROM
-				(SELECT s.id, s.name, s.status, s.manager_id FROM {step_execution} s WHERE s.job_execution_id = e.id AND `+saidByAny+` ORDER BY s.id LIMIT ?) AS f
-			WHERE f.status IN ('FAILED', 'UNKNOWN') AND f.manager_id IS NULL ORDER BY f.id LIMIT 1), '') AS name
-			FROM {job_execution} e WHERE e.id {among}`, searchedSteps, listed(batch))
+		from, bound := "(SELECT s.id, s.name, s.status, s.manager_id FROM {step_execution} s WHERE s.job_execution_id = e.id AND "+saidByAny+" ORDER BY s.id LIMIT ?) AS f WHERE", []any{searchedSteps}
+		if r.store.db.Dialect() == tx.MySQL { // a derived table does not see e
+			from, bound = "{step_execution} f WHERE f.job_execution_id = e.id AND f.error_text <> '' AND", nil
+		}
+		err := r.store.scan(ctx, &rows, `SELECT e.id, COALESCE((SELECT f.name FROM `+from+` f.status IN ('FAILED', 'UNKNOWN') AND f.manager_id IS NULL ORDER BY f.id LIMIT 1), '') AS name
+			FROM {job_execution} e WHERE e.id {among}`, append(bound, listed(batch))...)
 		if err != nil {
 			return nil, fmt.Errorf("find the failed steps of %d executions: %w", len(batch), err)
 		}

@@ -97,6 +97,11 @@ func (s *store) storeVisits(ctx context.Context, id core.JobExecutionID, visits 
 	if len(visits) == 0 {
 		return nil
 	}
+	rows := flowVisits(s, id, visits)
+	return s.session(ctx).Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(&rows, auditBatch).Error
+}
+
+func flowVisits(s *store, id core.JobExecutionID, visits []ports.FlowVisit) []flowVisit {
 	rows := make([]flowVisit, len(visits))
 	for i, v := range visits {
 		rows[i] = flowVisit{
@@ -104,5 +109,5 @@ func (s *store) storeVisits(ctx context.Context, id core.JobExecutionID, visits 
 			Kind: v.Kind, Verdict: storable(s.mask(v.Verdict)), Target: v.Target, CreatedAt: clock(0),
 		}
 	}
-	return s.session(ctx).Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(&rows, auditBatch).Error
+	return rows
 }

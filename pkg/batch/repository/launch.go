@@ -25,7 +25,7 @@ type launches struct {
 // launches of one instance are serialized. It takes at most eight statements however long the
 // history is (rules L1, R2; a take-over of very many steps writes their audit rows in batches), and
 // one more if it runs from the start. A key costs one more, and three to end an execution that has
-// it and lost its owner.
+// it and lost its owner. A new instance is one statement on PostgreSQL.
 //
 // A take-over is committed even if the launch is then refused because the job is not restartable:
 // the lost execution has ended in either case.
@@ -52,6 +52,9 @@ const maxTries = 20
 func (r *launches) tryLaunch(ctx context.Context, req ports.LaunchRequest) (ports.Launched, error) {
 	if err := r.refuseRunning(ctx, req); err != nil {
 		return ports.Launched{}, err
+	}
+	if launched, done, err := r.launchNew(ctx, req); done || err != nil {
+		return launched, err
 	}
 	l := &launch{repo: r, req: req}
 	_, err := r.recorded(ctx, req.Owner.String(), l.run)
@@ -115,7 +118,7 @@ type launch struct {
 }
 
 func (l *launch) run(ctx context.Context, notes *ledger) error {
-	l.ledger = notes
+	l.ledger, l.launched, l.refused = notes, ports.Launched{}, nil
 	if err := l.holdRedriven(ctx); err != nil {
 		return err
 	}
@@ -247,19 +250,19 @@ func (l *launch) takeOver(ctx context.Context, last *newestExecution) error {
 	return nil
 }
 
-// insert writes the new execution and its parameters. Epoch and job context come from the previous
-// execution. A run from the start begins with an empty context.
-func (l *launch) insert(ctx context.Context) error {
+// row is the new execution. Epoch and job context come from the previous execution. A run from the start begins with
+// an empty context.
+func (l *launch) row() (row jobExecution, err error) {
 	files, err := encodeFiles(l.req.Definition.Files)
 	if err != nil {
-		return err
+		return row, err
 	}
 	confinement, err := encodeConfinement(l.req.Confinement)
 	if err != nil {
-		return err
+		return row, err
 	}
 	one := int64(1)
-	row := jobExecution{
+	row = jobExecution{
 		Confinement: confinement,
 		InstanceID:  l.instance, JobName: l.req.JobName, Attempt: 1, Status: core.StatusStarting,
 		DefinitionHash: l.req.Definition.Hash, DefinitionText: l.req.Definition.Text,
@@ -267,7 +270,19 @@ func (l *launch) insert(ctx context.Context) error {
 		Owner: l.req.Owner.String(), Epoch: 1, LastEpoch: 1, Active: &one,
 		LeaseUntil: clock(l.req.Lease), JobTime: clock(0), CreatedAt: clock(0), ExclusiveKey: l.req.Exclusive, LocalTimes: new(true),
 	}
-	if err := l.follow(&row); err != nil {
+	if l.req.RedriveOf != 0 {
+		row.RedriveOf = &l.req.RedriveOf
+	}
+	if l.req.Task != 0 {
+		row.TaskID = &l.req.Task
+	}
+	return row, l.follow(&row)
+}
+
+// insert writes the new execution and its parameters.
+func (l *launch) insert(ctx context.Context) error {
+	row, err := l.row()
+	if err != nil {
 		return err
 	}
 	if l.req.Parent != 0 {
@@ -278,12 +293,6 @@ func (l *launch) insert(ctx context.Context) error {
 		if row.StopRequested && l.req.ForWorkers { // no worker would have anything to do
 			return &refusalError{fmt.Errorf("not started: %w", core.ErrStopped)}
 		}
-	}
-	if l.req.RedriveOf != 0 {
-		row.RedriveOf = &l.req.RedriveOf
-	}
-	if l.req.Task != 0 {
-		row.TaskID = &l.req.Task
 	}
 	if l.req.ForWorkers {
 		row.Status, row.Owner, row.LeaseUntil = core.StatusParked, "", instant{}
@@ -311,12 +320,17 @@ func (l *launch) insert(ctx context.Context) error {
 		}
 	}
 	l.noteLaunch(&row)
-	exec, err := row.record()
-	exec.Params = row.located(l.req.Params)
-	if l.launched.Execution = &exec; err != nil || !l.req.ForWorkers {
+	if err := l.launch(&row); err != nil || !l.req.ForWorkers {
 		return err
 	}
 	return l.repo.announceResume(ctx, row.ID)
+}
+
+func (l *launch) launch(row *jobExecution) error {
+	exec, err := row.record()
+	exec.Params = row.located(l.req.Params)
+	l.launched.Execution = &exec
+	return err
 }
 
 // explainConflict returns the error of a launch that a unique index stopped: that the instance is

@@ -58,6 +58,7 @@ type ledger struct {
 func (r *auditor) recorded(ctx context.Context, actor string, f func(ctx context.Context, l *ledger) error) (*ledger, error) {
 	l := &ledger{actor: actor}
 	err := r.store.transact(ctx, func(ctx context.Context) error {
+		*l = ledger{actor: actor}
 		if err := f(ctx, l); err != nil {
 			return err
 		}

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 const (
@@ -32,6 +32,9 @@ type logs struct{ store *store }
 // become visible in their order. All writers lock these rows in the order of the executions.
 func (r *logs) AppendLog(ctx context.Context, batches []ports.LogBatch) (sizes map[core.JobExecutionID]ports.LogSize, err error) {
 	batches = slices.SortedFunc(slices.Values(batches), func(a, b ports.LogBatch) int { return cmp.Compare(a.Execution, b.Execution) })
+	if sizes, done, err := r.appendAtOnce(ctx, batches); done || err != nil {
+		return sizes, err
+	}
 	err = r.store.transact(ctx, func(ctx context.Context) error {
 		sizes = map[core.JobExecutionID]ports.LogSize{}
 		var lines []ports.LogLine
@@ -86,39 +89,84 @@ func (r *logs) extend(ctx context.Context, b *ports.LogBatch) (size ports.LogSiz
 			b.Lines, b.LeftOut = b.Lines[stored:], ports.LogLeftOut{}
 		}
 	}
-	more := logSizeRow{LineCount: int64(len(b.Lines)), Thinned: b.LeftOut.Thinned, OverBound: b.LeftOut.Bound, Lost: b.LeftOut.Lost}
-	for i := range b.Lines {
-		more.ByteCount += b.Lines[i].Bytes()
-	}
-	rows, err := r.add(ctx, b.Execution, more)
+	rows, err := r.add(ctx, b.Execution, sizeOf(b))
 	if err != nil || len(rows) == 0 {
 		return size, false, err
 	}
 	return rows[0].size(), true, nil
 }
 
-func (r *logs) add(ctx context.Context, id core.JobExecutionID, more logSizeRow) (rows []logSizeRow, err error) {
-	err = r.store.scan(ctx, &rows, `INSERT INTO {execution_log} AS l (job_execution_id, execution, line_count, byte_count, thinned, over_bound, lost)
+func sizeOf(b *ports.LogBatch) logSizeRow {
+	size := logSizeRow{LineCount: int64(len(b.Lines)), Thinned: b.LeftOut.Thinned, OverBound: b.LeftOut.Bound, Lost: b.LeftOut.Lost}
+	for i := range b.Lines {
+		size.ByteCount += b.Lines[i].Bytes()
+	}
+	return size
+}
+
+// addLog adds to the size of a log, with the bind variables of added.
+const addLog = `INSERT INTO {execution_log} AS l (job_execution_id, execution, line_count, byte_count, thinned, over_bound, lost)
 		SELECT id, id, CAST(? AS bigint), CAST(? AS bigint), CAST(? AS bigint), CAST(? AS bigint), CAST(? AS bigint) FROM {job_execution} WHERE id = ?
 		ON CONFLICT (job_execution_id) DO UPDATE SET line_count = l.line_count + excluded.line_count, byte_count = l.byte_count + excluded.byte_count,
 			thinned = l.thinned + excluded.thinned, over_bound = l.over_bound + excluded.over_bound, lost = l.lost + excluded.lost
-		RETURNING line_count, byte_count, thinned, over_bound, lost`,
-		more.LineCount, more.ByteCount, more.Thinned, more.OverBound, more.Lost, id)
+		RETURNING line_count, byte_count, thinned, over_bound, lost`
+
+func (s logSizeRow) added(id core.JobExecutionID) []any {
+	return []any{s.LineCount, s.ByteCount, s.Thinned, s.OverBound, s.Lost, id}
+}
+
+func (r *logs) add(ctx context.Context, id core.JobExecutionID, more logSizeRow) (rows []logSizeRow, err error) {
+	err = r.store.scan(ctx, &rows, addLog, more.added(id)...)
 	return rows, err
 }
 
+// appendAtOnce appends one batch with one statement.
+func (r *logs) appendAtOnce(ctx context.Context, batches []ports.LogBatch) (sizes map[core.JobExecutionID]ports.LogSize, done bool, err error) {
+	if len(batches) != 1 || batches[0].Again || len(batches[0].Lines) == 0 || len(batches[0].Lines) > r.store.rowsAtOnce(logColumns) || !r.store.alone(ctx) {
+		return nil, false, nil
+	}
+	b := &batches[0]
+	for i := range b.Lines {
+		b.Lines[i].Execution, b.Lines[i].Seq = b.Execution, int64(i-len(b.Lines)+1)
+	}
+	once := &atOnce{store: r.store}
+	once.add("sized", addLog, sizeOf(b).added(b.Execution)...)
+	once.add("written", insertLog+` SELECT v.id, sized.line_count + v.seq, v.step_id, v.step, v.part, v.process, v.writer, v.number, v.level, v.at, v.event, v.message, v.attributes
+		FROM sized, (VALUES (CAST(? AS bigint), CAST(? AS bigint), CAST(? AS bigint), ?, ?, ?, ?, CAST(? AS bigint), CAST(? AS integer), CAST(? AS timestamptz), ?, ?, ?)`+
+		strings.Repeat(logRow, len(b.Lines)-1)+`) v (id, seq, step_id, step, part, process, writer, number, level, at, event, message, attributes)`, logValues(b.Lines)...)
+	var rows []logSizeRow
+	err = gormtx.Scan(once.statement(ctx, "SELECT * FROM sized"), &rows)
+	switch {
+	case mustRepeat(err):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("store the log of execution %d: %w", b.Execution, err)
+	}
+	sizes = map[core.JobExecutionID]ports.LogSize{}
+	for _, row := range rows {
+		sizes[b.Execution] = row.size()
+	}
+	return sizes, true, nil
+}
+
+const (
+	logColumns = 13
+	logRow     = ", (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	insertLog  = "INSERT INTO {log_line} (job_execution_id, seq, step_execution_id, step, part, process, writer, number, level, at, event, message, attributes)"
+)
+
+func logValues(lines []ports.LogLine) []any {
+	args := make([]any, 0, logColumns*len(lines))
+	for _, l := range lines {
+		args = append(args, l.Execution, l.Seq, l.StepExecution, validText(l.Step), validText(l.Part), validText(l.Process), l.Writer, l.Number,
+			int(l.Level), instant{Time: l.At}, validText(l.Event), validText(l.Message), validText(l.Attributes))
+	}
+	return args
+}
+
 func (r *logs) insert(ctx context.Context, lines []ports.LogLine) error {
-	const columns = 13
-	for rows := range slices.Chunk(lines, r.store.rowsAtOnce(columns)) {
-		row := "(" + strings.Repeat("?, ", columns-1) + "?)"
-		args := make([]any, 0, columns*len(rows))
-		for _, l := range rows {
-			args = append(args, l.Execution, l.Seq, l.StepExecution, validText(l.Step), validText(l.Part), validText(l.Process), l.Writer, l.Number,
-				int(l.Level), instant{Time: l.At}, validText(l.Event), validText(l.Message), validText(l.Attributes))
-		}
-		err := r.store.exec(ctx, `INSERT INTO {log_line} (job_execution_id, seq, step_execution_id, step, part, process, writer, number, level, at, event, message, attributes)
-			VALUES `+row+strings.Repeat(", "+row, len(rows)-1), args...).Error
-		if err != nil {
+	for rows := range slices.Chunk(lines, r.store.rowsAtOnce(logColumns)) {
+		if err := r.store.exec(ctx, insertLog+" VALUES "+strings.Repeat(logRow, len(rows))[len(", "):], logValues(rows)...).Error; err != nil {
 			return err
 		}
 	}
@@ -195,10 +243,7 @@ func (r *logs) where(filter ports.LogFilter, from, to int64) *conditions {
 	c.add(filter.Step != "", "step = ?", filter.Step)
 	c.add(filter.Part != "", "part = ?", filter.Part)
 	c.add(filter.Level > ports.AnyLevel, "level >= ?", int(filter.Level))
-	find := "instr"
-	if r.store.db.Dialect() == tx.Postgres {
-		find = "strpos"
-	}
+	find := r.store.find()
 	c.add(filter.Text != "", find+"(lower(message || ' ' || event || ' ' || attributes), lower(?)) > 0", filter.Text)
 	return c
 }
@@ -211,7 +256,7 @@ func (s *store) deletePurgedLogs(ctx context.Context) error {
 			return err
 		}
 		for left := true; left; {
-			deleted := s.exec(ctx, `DELETE FROM {log_line} WHERE job_execution_id = ? AND seq <= (SELECT COALESCE(MIN(seq), 0) FROM {log_line} WHERE job_execution_id = ?) + ?`,
+			deleted := s.exec(ctx, `DELETE FROM {log_line} WHERE job_execution_id = ? AND seq <= (SELECT seq FROM (SELECT COALESCE(MIN(seq), 0) AS seq FROM {log_line} WHERE job_execution_id = ?) AS first) + ?`,
 				id, id, logDeleted-1)
 			if deleted.Error != nil {
 				return deleted.Error

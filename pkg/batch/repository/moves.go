@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -40,6 +41,8 @@ type guardedMove struct {
 	// condition is an additional one on columns of the row, or ''.
 	condition     string
 	conditionArgs []any
+	part          bool // known to be a partition
+	noted         bool // the UPDATE has stored the audit row
 }
 
 func jobMove(id core.JobExecutionID, move core.Move[core.Status], act string) *guardedMove {
@@ -123,14 +126,17 @@ func (m *guardedMove) refusal(current core.Status) *core.TransitionError {
 // transition makes the transition. Observers receive it when it commits (rule R7), and a rejection
 // at once. A rejection does not roll back a transaction that ctx carries: the caller decides.
 func (r *moves) transition(ctx context.Context, m *guardedMove) (core.Answer, error) {
-	var v verdict
-	err := r.store.transact(ctx, func(ctx context.Context) error {
-		err := r.mergeWith(ctx, m)
-		if err == nil {
-			v, err = r.apply(ctx, m)
-		}
-		return err
-	})
+	m.args, m.detail = r.store.masked(m.args), r.store.mask(m.detail)
+	v, done, err := r.transitionAlone(ctx, m)
+	if !done && err == nil {
+		err = r.store.transact(ctx, func(ctx context.Context) error {
+			err := r.mergeWith(ctx, m)
+			if err == nil {
+				v, err = r.apply(ctx, m)
+			}
+			return err
+		})
+	}
 	if err != nil {
 		return "", fmt.Errorf("%s %d: %s to %s: %w", m.machine, m.id, m.act, m.move.To, err)
 	}
@@ -143,13 +149,43 @@ func (r *moves) transition(ctx context.Context, m *guardedMove) (core.Answer, er
 	return v.answer, v.err
 }
 
+// transitionAlone makes a transition with one statement if nothing else has to be done.
+func (r *moves) transitionAlone(ctx context.Context, m *guardedMove) (v verdict, done bool, err error) {
+	hasMore := m.merge != nil && m.merge.Changed() || len(m.visits) > 0 || m.part || m.move.Name == ports.MoveRequestStop
+	if hasMore || len(m.move.From) == 0 || !r.store.alone(ctx) {
+		return v, false, nil
+	}
+	alone, nothingElse := *m, "true"
+	switch {
+	case !m.move.To.IsOver():
+	case m.machine == stepMachine:
+		nothingElse = "manager_id IS NULL"
+	default: // the row is the newest one, unlike the steps: its count shows whether all of them are seen
+		nothingElse = r.store.sql(`parent_id IS NULL AND step_count = (SELECT count(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id)
+			AND NOT EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.` + openStep + ")")
+	}
+	alone.condition = cmp.Or(m.condition, "true") + " AND " + nothingElse
+	moved, _, err := r.update(ctx, &alone)
+	switch {
+	case mustRepeat(err):
+		return v, false, nil
+	case moved == nil:
+		return v, false, err
+	}
+	return verdict{answer: core.Applied, current: moved.FromStatus}, true, nil
+}
+
 func (r *moves) mergeWith(ctx context.Context, m *guardedMove) error {
 	if m.merge == nil || !m.merge.Changed() {
 		return nil
 	}
 	condition, args := "id = ?", []any{m.id}
 	if m.move.To.IsOver() { // in the order of update: the parent's row before the child's
-		condition, args = condition+r.parentFirst(), append(args, m.id)
+		first, bound, err := r.parentFirst(ctx, m.id)
+		if err != nil {
+			return err
+		}
+		condition, args = condition+first, append(args, bound...)
 	}
 	id, text, err := r.mergedContext(ctx, m.merge, condition, args...)
 	if err == nil && id != 0 {
@@ -163,7 +199,6 @@ func (r *moves) mergeWith(ctx context.Context, m *guardedMove) error {
 // Statuses only move forward within an epoch, so the loop ends.
 func (r *moves) apply(ctx context.Context, m *guardedMove) (verdict, error) {
 	machine := ports.Executions()
-	m.args, m.detail = r.store.masked(m.args), r.store.mask(m.detail)
 	for range len(machine.Moves()) {
 		if len(m.move.From) > 0 {
 			moved, row, err := r.update(ctx, m)
@@ -230,7 +265,13 @@ func (r *moves) applied(ctx context.Context, m *guardedMove, moved audit, row mo
 			})
 		}
 	}
-	audits := append([]audit{moved}, v.failed...)
+	audits := v.failed
+	if !m.noted {
+		audits = append([]audit{moved}, audits...)
+	}
+	if len(audits) == 0 {
+		return v, nil
+	}
 	return v, r.store.session(ctx).CreateInBatches(&audits, auditBatch).Error
 }
 
@@ -238,6 +279,17 @@ func (r *moves) applied(ctx context.Context, m *guardedMove, moved audit, row mo
 type movedRow struct {
 	Step     stepExecution `gorm:"embedded"` // the columns that both tables have
 	ParentID *core.JobExecutionID
+}
+
+// lockedFirst locks the rows that come before the one that moves.
+func (r *moves) lockedFirst(ctx context.Context, m *guardedMove) (condition string, args []any, err error) {
+	switch {
+	case m.machine == stepMachine && m.move.To.IsOver():
+		return r.managerFirst(ctx, m.id)
+	case m.machine == jobMachine && (m.move.To.IsOver() || m.move.Name == ports.MoveRequestStop):
+		return r.parentFirst(ctx, m.id)
+	}
+	return "", nil, nil
 }
 
 // update is the guarded UPDATE. It returns the audit row of the transition and the moved row, or
@@ -254,29 +306,16 @@ func (r *moves) update(ctx context.Context, m *guardedMove) (*audit, movedRow, e
 	}
 	if m.machine == stepMachine {
 		returning += ", manager_id, flow"
-		if m.move.To.IsOver() {
-			where += r.managerFirst()
-			args = append(args, m.id, m.id)
-		}
 	}
 	if m.machine == jobMachine {
 		returning += ", parent_id"
 	}
-	if m.machine == jobMachine && (m.move.To.IsOver() || m.move.Name == ports.MoveRequestStop) {
-		where += r.parentFirst()
-		args = append(args, m.id)
-	}
-	var rows []movedRow
-	text := "UPDATE " + m.table + " SET " + strings.Join(sets, ", ") + " WHERE " + where + " RETURNING " + returning
-	err := r.store.scan(ctx, &rows, text, args...)
-	if err != nil || len(rows) == 0 {
+	first, bound, err := r.lockedFirst(ctx, m)
+	if err != nil {
 		return nil, movedRow{}, err
 	}
-	row := rows[0]
-	done := &audit{
-		At: clock(0), Act: m.act, Actor: m.actor, JobExecutionID: row.Step.JobExecutionID,
-		FromStatus: row.Step.StatusBefore, ToStatus: m.move.To, Epoch: row.Step.Epoch, Detail: storable(m.detail),
-	}
+	where, args = where+first, append(args, bound...)
+	done := &audit{At: clock(0), Act: m.act, Actor: m.actor, ToStatus: m.move.To, Detail: storable(m.detail)}
 	if m.guard != nil {
 		done.Actor = m.guard.owner
 	}
@@ -289,7 +328,22 @@ func (r *moves) update(ctx context.Context, m *guardedMove) (*audit, movedRow, e
 	if m.machine == stepMachine {
 		done.StepExecutionID = core.StepExecutionID(m.id)
 	}
-	return done, row, nil
+	var rows []movedRow
+	text := "UPDATE " + m.table + " SET " + strings.Join(sets, ", ") + " WHERE " + where + " RETURNING " + returning
+	if m.noted = r.store.hasAtOnce(); m.noted {
+		once := &atOnce{store: r.store}
+		once.add("moved", text, args...)
+		once.insert("noted", done, "moved", map[string]string{"job_execution_id": "job_execution_id", "from_status": "status_before", "epoch": "epoch"}, "")
+		err = gormtx.Scan(once.statement(ctx, "SELECT * FROM moved"), &rows)
+	} else {
+		err = r.store.scan(ctx, &rows, text, args...)
+	}
+	if err != nil || len(rows) == 0 {
+		return nil, movedRow{}, err
+	}
+	step := rows[0].Step
+	done.JobExecutionID, done.FromStatus, done.Epoch = step.JobExecutionID, step.StatusBefore, step.Epoch
+	return done, rows[0], nil
 }
 
 // classify returns why the guarded UPDATE found no row. The row itself shows whether this very

@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -279,6 +280,22 @@ func (r *plans) StopPartitions(ctx context.Context, job ports.JobRef) error {
 	})
 	if err != nil {
 		return fmt.Errorf("stop the partitions of job execution %d: %w", job.ID, err)
+	}
+	return nil
+}
+
+// SaveStepPosition implements ports.PartitionPlans: one guarded UPDATE.
+func (r *plans) SaveStepPosition(ctx context.Context, ref ports.StepRef, at item.Position) error {
+	err := checkPosition(at)
+	if err == nil {
+		done := r.store.exec(ctx, "UPDATE {step_execution} SET position = ? WHERE id = ? AND owner = ? AND epoch = ? AND status IN ?",
+			string(at), ref.ID, ref.Owner.String(), ref.Epoch, running())
+		if err = done.Error; err == nil && done.RowsAffected == 0 {
+			err = core.ErrLostOwner
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("position of step execution %d: %w", ref.ID, err)
 	}
 	return nil
 }

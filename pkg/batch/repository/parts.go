@@ -26,7 +26,7 @@ const partedSteps = `WITH RECURSIVE
 		SELECT (SELECT s.manager_id FROM {step_execution} s WHERE s.manager_id >= (SELECT low FROM bounds) ORDER BY s.manager_id LIMIT 1)
 		UNION ALL SELECT (SELECT s.manager_id FROM {step_execution} s WHERE s.manager_id > m.id ORDER BY s.manager_id LIMIT 1)
 		FROM m WHERE m.id IS NOT NULL AND m.id < (SELECT high FROM bounds))
-	SELECT ` + stepSpan + ` FROM {step_execution} s WHERE id IN (SELECT id FROM m LIMIT ?) AND job_execution_id = ? ORDER BY id`
+	SELECT ` + stepSpan + ` FROM {step_execution} s WHERE id IN (SELECT id FROM (SELECT id FROM m LIMIT ?) AS first) AND job_execution_id = ? ORDER BY id`
 
 // PartedSteps implements ports.Parts with one statement.
 func (r *partPages) PartedSteps(ctx context.Context, id core.JobExecutionID) ([]ports.StepSpan, error) {
@@ -82,6 +82,8 @@ func (r *partPages) rank(of ports.PartOrder) string {
 		return statusRank
 	case of == ports.PartsByNumber || of == "":
 		return numberRank
+	case r.spans.store.db.Dialect() == tx.MySQL:
+		return "CASE WHEN status = 'STARTING' THEN 0 ELSE timestampdiff(MICROSECOND, started_at, COALESCE(ended_at, c.at)) END"
 	case r.spans.store.db.Dialect() == tx.Postgres:
 		return "CAST(EXTRACT(EPOCH FROM " + durationRank + ") * 1000000 AS bigint)"
 	}

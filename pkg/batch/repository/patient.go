@@ -6,6 +6,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -178,6 +179,11 @@ func (r patientPlans) OpenParts(ctx context.Context, manager core.StepExecutionI
 // StopPartitions implements ports.PartitionPlans.
 func (r patientPlans) StopPartitions(ctx context.Context, job ports.JobRef) error {
 	return writing(ctx, r.patience, func(ctx context.Context) error { return r.plans.StopPartitions(ctx, job) })
+}
+
+// SaveStepPosition implements ports.PartitionPlans.
+func (r patientPlans) SaveStepPosition(ctx context.Context, ref ports.StepRef, at item.Position) error {
+	return writing(ctx, r.patience, func(ctx context.Context) error { return r.plans.SaveStepPosition(ctx, ref, at) })
 }
 
 // BeginStep implements ports.PartitionPlans.

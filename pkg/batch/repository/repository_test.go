@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
 func TestRepository(t *testing.T) {
 	t.Parallel()
-	kinds := map[string]func(testing.TB) string{"sqlite": testdb.SQLite, "postgres": testdb.Postgres}
+	kinds := map[string]func(testing.TB) string{"sqlite": testdb.SQLite, "postgres": testdb.Postgres, "mysql": testdb.MySQL}
 	for name, url := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,9 +73,9 @@ func TestLaunchSeesWhatItWaitedForWhateverTheServersDefaultIsolation(t *testing.
 
 	const racers = 8
 	errs := make(chan error, racers)
-	for range racers {
+	for i := range racers {
 		go func() {
-			_, err := repo.Launch(t.Context(), ports.LaunchRequest{JobName: "load", Owner: core.Owner{Host: "h"}, Lease: time.Hour})
+			_, err := repo.Launch(t.Context(), ports.LaunchRequest{JobName: "load", Owner: core.Owner{Host: "h"}, Lease: time.Hour, New: i%2 == 0})
 			errs <- err
 		}()
 	}

@@ -65,6 +65,7 @@ func scanSpan(rows *sql.Rows, before ...any) (ports.RunSpan, error) {
 const (
 	selectScheduled  = `SELECT t.job_definition_id, t.scheduled_for, t.id, t.state, t.last_error, t.created_at FROM `
 	scheduledSQLite  = `json_each(?) AS k CROSS JOIN {task} t ON t.job_definition_id = json_extract(k.value, '$[0]') AND t.scheduled_for = json_extract(k.value, '$[1]')`
+	scheduledMySQL   = `json_table(?, '$[*]' COLUMNS (definition bigint PATH '$[0]', at varchar(64) PATH '$[1]')) AS k JOIN {task} t ON t.job_definition_id = k.definition AND t.scheduled_for = k.at`
 	scheduledInArray = `json_array_elements(CAST(? AS json)) AS k JOIN {task} t ON t.job_definition_id = CAST(k->>0 AS bigint) AND t.scheduled_for = k->>1`
 )
 
@@ -81,10 +82,7 @@ func (r *jobHistory) ScheduledRuns(ctx context.Context, times ...ports.Scheduled
 	if err != nil {
 		return nil, err
 	}
-	from := scheduledSQLite
-	if r.store.db.Dialect() == tx.Postgres {
-		from = scheduledInArray
-	}
+	from := map[tx.Dialect]string{tx.SQLite: scheduledSQLite, tx.Postgres: scheduledInArray, tx.MySQL: scheduledMySQL}[r.store.db.Dialect()]
 	found := make(map[ports.ScheduledKey]ports.ScheduledRun, len(times))
 	byTask := map[int64]ports.ScheduledKey{}
 	var ids []int64

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // stream selects executions by one condition.
@@ -204,8 +206,12 @@ func (s *rowStream) check(ctx context.Context, w *walk, ids []core.JobExecutionI
 		State int
 	}
 	const hit = 1000
-	err = w.store.scan(ctx, &found, "SELECT e.id, (SELECT COALESCE(MAX(hit), 0) + COUNT(*) FROM (SELECT CASE WHEN "+s.match.text()+" THEN ? ELSE 0 END AS hit FROM "+s.table+" x WHERE "+
-		strings.Join(append(slices.Clone(s.where.texts), "x."+s.id+" = e.id"), " AND ")+" LIMIT ?) AS few) AS state FROM {job_execution} e WHERE e.id {among}",
+	is, of := "CASE WHEN "+s.match.text()+" THEN ? ELSE 0 END", " FROM "+s.table+" x WHERE "+strings.Join(append(slices.Clone(s.where.texts), "x."+s.id+" = e.id"), " AND ")
+	state := "COALESCE(MAX(hit), 0) + COUNT(*)"
+	if w.store.db.Dialect() == tx.MySQL { // it has read all rows
+		state = "COALESCE(MAX(" + is + "), 0)"
+	}
+	err = w.store.scan(ctx, &found, "SELECT e.id, "+gormtx.Few(w.store.db.Dialect(), state, is+" AS hit", of, "")+" AS state FROM {job_execution} e WHERE e.id {among}",
 		slices.Concat(s.match.args, []any{hit}, s.where.args, []any{fewRows, listed(ids)})...)
 	for _, e := range found {
 		is := e.State >= hit

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -77,8 +78,12 @@ func (b *searchStreams) jobs() stream {
 	where.add(!b.search.EndedFrom.IsZero(), "x.ended_at >= ?", instant{Time: b.search.EndedFrom})
 	where.add(!b.search.EndedTo.IsZero(), "x.ended_at < ?", instant{Time: b.search.EndedTo})
 	took := "COALESCE(x.ended_at, {now}) - x.started_at > ?"
-	if b.store.db.Dialect() == tx.Postgres {
+	switch b.store.db.Dialect() {
+	case tx.Postgres:
 		took += " * interval '1 microsecond'"
+	case tx.MySQL:
+		took = "timestampdiff(MICROSECOND, x.started_at, COALESCE(x.ended_at, {now})) > ?"
+	case tx.SQLite:
 	}
 	where.add(b.search.LongerThan > 0, took, b.search.LongerThan.Microseconds())
 	var paths anyOf
@@ -204,10 +209,7 @@ func (b *searchStreams) marked() (list []stream) {
 // text is the stream of executions with a text in their own errors and exit codes, or in those of
 // their steps.
 func (b *searchStreams) text() stream {
-	like := "LIKE"
-	if b.store.db.Dialect() == tx.Postgres {
-		like = "ILIKE"
-	}
+	like := gormtx.Like(b.store.db.Dialect())
 	var is conditions
 	for _, text := range variants(b.search.Text) {
 		is.add(true, "error_text "+like+" ? ESCAPE '!'", "%"+likeText(text)+"%")

@@ -210,7 +210,7 @@ func (r *skips) skipsWhere(filter ports.SkipFilter) *conditions {
 	c.add(filter.IDs != nil, "k.id IN ?", filter.IDs)
 	c.add(filter.Left, "k.redriven_by IS NULL")
 	c.add(filter.Class != "", "k.error_class = ?", filter.Class)
-	find := map[tx.Dialect]string{tx.SQLite: "instr", tx.Postgres: "strpos"}[r.store.db.Dialect()]
+	find := r.store.find()
 	c.add(filter.Text != "", "("+find+"(lower(k.error_text), lower(?)) > 0 OR "+find+"(lower(k.item || ' ' || k.raw), lower(?)) > 0)", filter.Text, inJSON(filter.Text))
 	return c
 }

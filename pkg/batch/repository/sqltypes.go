@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -38,14 +39,41 @@ func listed[T ~int64](ids []T) idList {
 // of IDs from PostgreSQL: with few IDs it would plan the statement again for each, which takes
 // longer than to run it.
 func among(d tx.Dialect) string {
-	if d == tx.Postgres {
+	switch d {
+	case tx.Postgres:
 		return "= ANY(ARRAY(SELECT unnest(CAST(? AS bigint[]))))"
+	case tx.MySQL:
+		return "IN (?)"
+	case tx.SQLite:
 	}
 	return "IN (SELECT value FROM json_each(?))"
 }
 
-// GormValue writes the IDs in the dialect's form: {1,2}, or [1,2].
+// find is the function that finds a text in another.
+func (s *store) find() string {
+	if s.db.Dialect() == tx.Postgres {
+		return "strpos"
+	}
+	return "instr"
+}
+
+// texts is a relation of the texts in a JSON array, a bind variable.
+func (s *store) texts(column string) string {
+	switch s.db.Dialect() {
+	case tx.Postgres:
+		return "(SELECT json_array_elements_text(CAST(? AS json)) AS " + column + ")"
+	case tx.MySQL:
+		return "(SELECT " + column + " FROM json_table(?, '$[*]' COLUMNS (" + column + " longtext PATH '$')) AS list)"
+	case tx.SQLite:
+	}
+	return "(SELECT value AS " + column + " FROM json_each(?))"
+}
+
+// GormValue writes the IDs in the dialect's form: {1,2}, or [1,2], or in the text, where MySQL finds them by an index.
 func (l idList) GormValue(_ context.Context, db *gorm.DB) clause.Expr {
+	if tx.Dialect(db.Name()) == tx.MySQL {
+		return clause.Expr{SQL: cmp.Or(l.numbers, "NULL")}
+	}
 	text := "[" + l.numbers + "]"
 	if tx.Dialect(db.Name()) == tx.Postgres {
 		text = "{" + l.numbers + "}"

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"gorm.io/gorm/clause"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -31,6 +33,12 @@ func (r *transitions) StartStep(ctx context.Context, job ports.JobRef, start por
 		returned = append(returned, clause.Column{Name: "ended_at"})
 	}
 	v := verdict{answer: core.Applied}
+	if done, err := r.startAtOnce(ctx, job, start, row); err != nil {
+		return nil, fmt.Errorf("start step %s of job execution %d: %w", name, job.ID, err)
+	} else if done {
+		r.answered(ctx, stepMachine, int64(row.ID), ports.MoveTo(row.Status), actStartStep, v)
+		return row.record()
+	}
 	var found *stepExecution
 	err = r.store.transact(ctx, func(ctx context.Context) error {
 		held, err := r.holdJob(ctx, job, 1, start.Always || start.Visit.Flow == ports.FlowFinally)
@@ -53,10 +61,7 @@ func (r *transitions) StartStep(ctx context.Context, job ports.JobRef, start por
 		if err := r.store.storeVisits(ctx, job.ID, start.Before); err != nil {
 			return err
 		}
-		return r.store.session(ctx).Create(&audit{
-			At: clock(0), Act: actStartStep, Actor: row.Owner, JobExecutionID: row.JobExecutionID,
-			StepExecutionID: row.ID, ToStatus: row.Status, Epoch: row.Epoch,
-		}).Error
+		return r.store.session(ctx).Create(started(row)).Error
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start step %s of job execution %d: %w", name, job.ID, err)
@@ -72,6 +77,38 @@ func (r *transitions) StartStep(ctx context.Context, job ports.JobRef, start por
 	}
 	r.answered(ctx, stepMachine, int64(row.ID), ports.MoveTo(row.Status), actStartStep, v)
 	return row.record()
+}
+
+func started(row *stepExecution) *audit {
+	return &audit{
+		At: clock(0), Act: actStartStep, Actor: row.Owner, JobExecutionID: row.JobExecutionID,
+		StepExecutionID: row.ID, ToStatus: row.Status, Epoch: row.Epoch,
+	}
+}
+
+// startAtOnce starts a step with one statement. If the guard does not hold, it does nothing.
+func (r *transitions) startAtOnce(ctx context.Context, job ports.JobRef, start ports.StepStart, row *stepExecution) (bool, error) {
+	if !r.store.hasAtOnce() || start.Again || job.Branch != 0 || len(start.Before) > auditBatch {
+		return false, nil
+	}
+	once := &atOnce{store: r.store}
+	text, args := holdSQL(job, 1, start.Always || start.Visit.Flow == ports.FlowFinally)
+	once.add("held", text, args...)
+	once.insert("begun", row, "held", map[string]string{"job_name": "job_name"}, " RETURNING id, job_name, started_at, ended_at")
+	for i, visit := range flowVisits(r.store, job.ID, start.Before) {
+		once.insert("visit"+strconv.Itoa(i), &visit, "held", nil, " ON CONFLICT DO NOTHING")
+	}
+	once.insert("noted", started(row), "begun", map[string]string{"step_execution_id": "id"}, "")
+	var rows []stepExecution
+	err := gormtx.Scan(once.statement(ctx, "SELECT * FROM begun"), &rows)
+	if r.store.alone(ctx) && mustRepeat(err) {
+		return false, nil
+	}
+	if err != nil || len(rows) == 0 {
+		return false, err
+	}
+	row.ID, row.JobName, row.StartedAt, row.EndedAt = rows[0].ID, rows[0].JobName, rows[0].StartedAt, rows[0].EndedAt
+	return true, nil
 }
 
 // startedBefore returns the row that the same request has created, if its reply was lost. The

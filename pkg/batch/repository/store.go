@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm/schema"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -38,7 +39,7 @@ func newStore(db tx.Database, prefix string) *store {
 
 func (s *store) open() *gorm.DB {
 	base, err := gormtx.Open(s.db, gormtx.Options{
-		QueryFields: true, Naming: schema.NamingStrategy{TablePrefix: s.prefix, SingularTable: true},
+		History: true, QueryFields: true, Naming: schema.NamingStrategy{TablePrefix: s.prefix, SingularTable: true},
 	})
 	if err != nil { // cannot fail in either dialect
 		panic(fmt.Sprintf("repository: %v", err))
@@ -60,13 +61,13 @@ func (s *store) exec(ctx context.Context, text string, args ...any) *gorm.DB {
 }
 
 func (s *store) transact(ctx context.Context, f func(ctx context.Context) error) error {
-	return s.manager.Do(ctx, s.attr(), f)
+	return gormtx.Transact(ctx, s.manager, s.attr(), f)
 }
 
 // attr requests READ COMMITTED explicitly: with a stricter server default, rows committed while a
 // statement waited for its lock would stay unseen, or fail the statement. SQLite needs nothing.
 func (s *store) attr() tx.Attr {
-	if s.db.Dialect() == tx.Postgres {
+	if s.db.Dialect() == tx.Postgres { // sessions of MySQL have it
 		return tx.Attr{Isolation: sql.LevelReadCommitted}
 	}
 	return tx.Attr{}
@@ -78,16 +79,14 @@ func (s *store) attr() tx.Attr {
 func (s *store) sql(text string) string { return s.names.Replace(text) }
 
 func (s *store) replacer() *strings.Replacer {
-	lock := func(clause string) string {
-		if s.db.Dialect() != tx.Postgres { // SQLite has one writer
-			return ""
-		}
-		return clause
-	}
+	locks := map[tx.Dialect][3]string{ // SQLite has one writer
+		tx.Postgres: {"FOR NO KEY UPDATE", "FOR SHARE", "SKIP LOCKED"}, tx.MySQL: {"FOR UPDATE", "LOCK IN SHARE MODE", "SKIP LOCKED"},
+	}[s.db.Dialect()]
 	pairs := []string{
-		"{for no key update}", lock("FOR NO KEY UPDATE"), "{for share}", lock("FOR SHARE"), "{skip locked}", lock("SKIP LOCKED"),
-		"{now}", gormtx.Now(s.db.Dialect()), "{later}", gormtx.Later(s.db.Dialect()), "{among}", among(s.db.Dialect()),
+		"{for no key update}", locks[0], "{for share}", locks[1], "{skip locked}", locks[2],
+		"{among}", among(s.db.Dialect()),
 	}
+	pairs = append(pairs, gormtx.Words(s.db.Dialect())...)
 	for _, table := range tableNames() {
 		pairs = append(pairs, "{"+table+"}", s.db.Dialect().Quote(s.prefix+table))
 	}
@@ -108,11 +107,47 @@ func (s *store) checkPrefix() error {
 // masking sets the function that is applied to texts before they are stored; nil leaves them
 // unchanged.
 func (s *store) masking(mask func(text string) string) *store {
-	if s.mask = mask; mask == nil {
-		s.mask = func(text string) string { return text }
+	if mask == nil {
+		mask = func(text string) string { return text }
+	}
+	s.mask = func(text string) string {
+		masked := mask(text)
+		if masked != text && strings.HasPrefix(text, contextBegins) {
+			return maskedContext(text, masked, mask)
+		}
+		return masked
 	}
 	return s
 }
+
+// Stored contexts begin so.
+const contextBegins = `{"values":{`
+
+// maskedContext leaves the keys of a context, and the framework's own values: without its list of files a later
+// step would find nothing to do.
+func maskedContext(text, masked string, mask func(text string) string) string {
+	c, err := core.ParseExecutionContext([]byte(text))
+	if err != nil {
+		return masked
+	}
+	for _, key := range c.Keys() {
+		value, _ := c.Get(key)
+		hidden := mask(fmt.Sprint(value))
+		if hidden == fmt.Sprint(value) || strings.HasPrefix(key, ownKeys) {
+			continue
+		}
+		if err := c.Put(key, hidden); err != nil {
+			return masked
+		}
+	}
+	data, err := c.Encode()
+	if err != nil {
+		return masked
+	}
+	return string(data)
+}
+
+const ownKeys = "surfin."
 
 func (s *store) masks(text string) bool { return s.mask(text) != text }
 

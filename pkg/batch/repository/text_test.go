@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/migrator"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -90,4 +92,22 @@ func TestInstantIsReadFromBothDialects(t *testing.T) {
 	require.ErrorContains(t, i.Scan("noon"), "not a point in time")
 	_, err := clock(0).Value()
 	require.Error(t, err)
+}
+
+// The list of files of a step must be found again: a secret may be a part of its key, or of a value that only the
+// framework reads.
+func TestASecretThatIsAPartOfAKeyLeavesTheKey(t *testing.T) {
+	t.Parallel()
+	s := (&store{}).masking(strings.NewReplacer("surfin", "***", "abcd", "***").Replace)
+	c := core.NewExecutionContext()
+	require.NoError(t, errors.Join(c.Put("surfin.files", "xxabcdxx"), c.Put("note", "abcd of surfin"), c.Put("n", 7)))
+	text, err := c.Encode()
+	require.NoError(t, err)
+	stored, err := core.ParseExecutionContext([]byte(s.mask(string(text))))
+	require.NoError(t, err)
+	for key, want := range map[string]any{"surfin.files": "xxabcdxx", "note": "*** of ***", "n": int64(7)} {
+		value, _ := stored.Get(key)
+		require.Equal(t, want, value)
+	}
+	require.Equal(t, "*** is down", s.mask("surfin is down"))
 }

@@ -67,12 +67,12 @@ func (r *transitions) EndStep(ctx context.Context, ref ports.StepRef, change por
 		return "", fmt.Errorf("step execution %d: %w", ref.ID, err)
 	}
 	if out != "" {
-		m.set("out = ?", out)
+		m.set(`"out" = ?`, out)
 	}
 	if change.To.IsOver() {
 		m.set("ended_at = COALESCE(ended_at, {now})")
 	}
-	m.visits = change.Visits
+	m.visits, m.part = change.Visits, change.Part
 	return r.transition(ctx, m)
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/secret"
+	"github.com/surfin-batch/surfin/internal/urlpath"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -107,15 +108,10 @@ func apiSettings() []setting {
 				}
 				return listenAddress(text)
 			}},
-		{"api.paths", "", "folders that the paths of clients may be in, in addition to the folder of the job file: absolute, separated by `:`; none is the default",
-			func(s *Settings, text string) error {
-				for _, path := range filepath.SplitList(text) {
-					if !filepath.IsAbs(path) {
-						return fmt.Errorf("%q is not an absolute path (folders are separated by %c)", path, filepath.ListSeparator)
-					}
-					s.API.Paths = append(s.API.Paths, filepath.Clean(path))
-				}
-				return nil
+		{"api.paths", "", "folders that the paths of clients may be in, in addition to the folder of the job file: absolute, or `s3://bucket/folder`, separated by `:`; none is the default",
+			func(s *Settings, text string) (err error) {
+				s.API.Paths, err = foldersOf(text)
+				return err
 			}},
 		{"api.rate", "50", "requests a second that one client of the API may make",
 			func(s *Settings, text string) (err error) {
@@ -125,6 +121,28 @@ func apiSettings() []setting {
 				return nil
 			}},
 	}
+}
+
+// foldersOf knows that the colon of a URL separates nothing.
+func foldersOf(text string) (folders []string, err error) {
+	list := filepath.SplitList(text)
+	for i := 0; i < len(list); i++ {
+		path := list[i]
+		if i+1 < len(list) && slices.Contains(urlpath.Schemes(), strings.ToLower(path)) && strings.HasPrefix(list[i+1], "//") {
+			i++
+			url, err := urlpath.Folder(path + ":" + list[i])
+			if err != nil {
+				return nil, err
+			}
+			folders = append(folders, url)
+			continue
+		}
+		if !filepath.IsAbs(path) {
+			return nil, fmt.Errorf("%q is not an absolute path (folders are separated by %c)", path, filepath.ListSeparator)
+		}
+		folders = append(folders, filepath.Clean(path))
+	}
+	return folders, nil
 }
 
 func databaseSettings(name string) []setting {
@@ -154,7 +172,7 @@ func databaseSettings(name string) []setting {
 // Reference lists key, environment variable, default and meaning of each setting.
 func Reference() [][4]string {
 	rows := [][4]string{
-		{"databases.NAME", "SURFIN_DATABASES_NAME", "", "URL of a database: " + knownURLs + " (MySQL 8 and MariaDB: for data, not for the history)"},
+		{"databases.NAME", "SURFIN_DATABASES_NAME", "", "URL of a database: " + knownURLs + " (MySQL 8 and MariaDB)"},
 		{"databases.default", "DATABASE_URL", "sqlite:surfin.db", "URL of the database that is meant where none is named"},
 		{"databases.NAME.max_open", "SURFIN_DATABASES_NAME_MAX_OPEN", "0", databaseSettings("NAME")[1].doc},
 	}

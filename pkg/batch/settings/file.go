@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/internal/place"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
@@ -41,7 +42,10 @@ type origin struct {
 	isDefault bool
 }
 
-const secretsKey = "secrets"
+const (
+	placesKey  = "places"
+	secretsKey = "secrets"
+)
 
 // parse is strict: an *Error for every mistake.
 func parse(path string, data []byte) *settingsFile {
@@ -67,12 +71,13 @@ type settingsFile struct {
 	values   map[string]string
 	places   map[string]origin
 	secrets  map[string]secret.Origin
+	settings []place.Setting
 	problems []error
 }
 
 // Databases have free names.
 func (f *settingsFile) root(body *yamlfile.Node) {
-	known := map[string][]string{"databases": nil, secretsKey: nil}
+	known := map[string][]string{"databases": nil, placesKey: nil, secretsKey: nil}
 	for _, c := range catalog() {
 		section, name, nested := strings.Cut(c.key, ".")
 		names := known[section]
@@ -93,6 +98,8 @@ func (f *settingsFile) root(body *yamlfile.Node) {
 			f.unknown(key, name, sortedKeys(known))
 		case name == "databases":
 			f.each(key.Value, name, f.database)
+		case name == placesKey:
+			f.each(key.Value, name, f.place)
 		case name == secretsKey:
 			f.each(key.Value, name, f.secret)
 		case len(names) > 0:
@@ -146,6 +153,21 @@ func (f *settingsFile) database(key yamlfile.Entry, name string) {
 		}
 		f.scalar(sub, path+"."+subName)
 	})
+}
+
+// The scheme knows the keys of its places.
+func (f *settingsFile) place(key yamlfile.Entry, name string) {
+	where, _ := f.placeAt(key.Key.Line, key.Key.Col)
+	setting := place.Setting{URL: name, Values: map[string]string{}, Where: map[string]string{"": where}}
+	f.each(key.Value, "places."+name, func(sub yamlfile.Entry, subName string) {
+		if sub.Value.Kind != yamlfile.Scalar {
+			f.problem(sub.Value, fmt.Errorf("places.%s.%s: a single value is expected here", name, subName))
+			return
+		}
+		where, _ := f.placeAt(sub.Value.Line, sub.Value.Col)
+		setting.Values[subName], setting.Where[subName] = sub.Value.Text, where
+	})
+	f.settings = append(f.settings, setting)
 }
 
 func (f *settingsFile) each(n *yamlfile.Node, path string, visit func(key yamlfile.Entry, name string)) {

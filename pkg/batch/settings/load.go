@@ -82,7 +82,7 @@ func (l *loader) file() error {
 	l.settings.File = path
 	read := parse(path, data)
 	l.problems = append(l.problems, read.problems...)
-	l.secrets = read.secrets
+	l.secrets, l.settings.Places = read.secrets, read.settings
 	l.warnReadable(path, read.values)
 	def := l.origins["databases."+tx.Default+".url"]
 	def.dir = filepath.Dir(path)

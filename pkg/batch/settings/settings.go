@@ -1,7 +1,7 @@
 // Package settings reads an application's configuration except job files. Flags win over the environment
 // (SURFIN_*, DATABASE_URL), over surfin.yaml, over defaults; none is needed.
 //
-// It imports core, tx, internal/secret, internal/smallfile and libraries. The YAML that it reads is
+// It imports core, tx, internal/place, internal/secret, internal/smallfile and libraries. The YAML that it reads is
 // surfin.yaml.
 package settings
 
@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/place"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -40,6 +41,8 @@ type Settings struct {
 	Worker           Worker
 	API              API
 	Health           Health
+	// Places are the settings of places other than the disk.
+	Places []place.Setting
 	// Secrets finds and masks job files' secrets; may be nil.
 	Secrets  *secret.Vault
 	Warnings []string

@@ -115,7 +115,7 @@ colour: red
 `+file+`:5:3: unknown key log.levle (allowed: level, format, events, execution_bytes)
     5 |   levle: info
       |   ^
-`+file+`:7:1: unknown key colour (allowed: api, auto_migrate, databases, engine, files, health, heartbeat, lease, log, metrics, repository, river, secrets, tasks, traces, worker)
+`+file+`:7:1: unknown key colour (allowed: api, auto_migrate, databases, engine, files, health, heartbeat, lease, log, metrics, places, repository, river, secrets, tasks, traces, worker)
     7 | colour: red
       | ^
 `+file+`:6:8: lease: "5" is not a duration above zero (such as 30s, 5m)
@@ -206,4 +206,13 @@ func FuzzSettingsFileNeverPanics(f *testing.F) {
 	f.Add("? [a]\n: b\n")
 	f.Add("a: &x {b: *x}\n")
 	f.Fuzz(func(_ *testing.T, text string) { parse("f", []byte(text)) })
+}
+
+func TestFoldersOfClientsMayBeURLs(t *testing.T) {
+	t.Parallel()
+	s, err := Load(Source{Dir: t.TempDir(), Environ: []string{"SURFIN_API_PATHS=/data/in:S3://Lake/In/:/tmp:s3://b"}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"/data/in", "s3://lake/In", "/tmp", "s3://b"}, s.API.Paths)
+	_, err = Load(Source{Dir: t.TempDir(), Environ: []string{"SURFIN_API_PATHS=/data:s3:/x"}})
+	require.ErrorContains(t, err, `"s3" is not an absolute path`)
 }

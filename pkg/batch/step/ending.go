@@ -76,7 +76,7 @@ func (end *ending) toChange(s *core.StepExecution, at time.Time, closed bool) {
 	end.endedAt = at
 	end.change = ports.StepChange{
 		To: end.status, ExitCode: end.exit, Error: end.message, Settles: end.settles, KeepCommitted: end.keep, Closed: closed,
-		Counters: s.Counters, InHand: s.InHand, Gate: s.Gate, Context: s.Context, Out: s.Out,
+		Counters: s.Counters, InHand: s.InHand, Gate: s.Gate, Context: s.Context, Out: s.Out, Part: s.Manager != 0,
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/place"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/txwork"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -38,6 +39,8 @@ const lateTime = 5 * time.Second
 type SimpleStepExecutor struct {
 	// StopTimeout is defaultStopTimeout unless set before the first Execute.
 	StopTimeout time.Duration
+	// Places other than the disk; may be nil.
+	Places *place.Set
 
 	repository ports.Transitions
 	database   string
@@ -59,7 +62,7 @@ func NewSimpleStepExecutor(repository ports.Transitions, database string, observ
 // In a group the end may be left to the group's owner, in run.Deferred (rule T6).
 func (e *SimpleStepExecutor) Execute(ctx context.Context, s model.Step, run *model.StepRun) (*core.StepExecution, error) {
 	run.Services.Fill()
-	ctx = confine.With(ctx, confine.New(run.Data.Job.Confinement))
+	ctx = place.With(confine.With(ctx, confine.New(run.Data.Job.Confinement)), e.Places)
 	name := run.RecordName(s)
 	if err := run.Services.Lease.Err(); err != nil {
 		return nil, fmt.Errorf("step %s: not started: %w", name, err)

@@ -1,12 +1,16 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -132,7 +136,32 @@ func (s *PartitionStep) Execute(ctx context.Context, run *model.StepRun) error {
 	if err != nil {
 		return err
 	}
-	return report(run.Step, p.due, results, p.passed)
+	if err := report(run.Step, p.due, results, p.passed); err != nil {
+		return err
+	}
+	return s.join(ctx, run, p.passed)
+}
+
+// join publishes the output of all parts as one (rule C15w).
+func (s *PartitionStep) join(ctx context.Context, run *model.StepRun, passed []core.StepExecution) error {
+	inner, ok := s.config.Step.(model.PartsJoiner)
+	if !ok || !inner.JoinsParts() {
+		return nil
+	}
+	records, err := run.Services.Plans.Partitions(ctx, run.Step.ID)
+	if err != nil {
+		return err
+	}
+	all := append(slices.Clone(passed), records...)
+	slices.SortStableFunc(all, func(a, b core.StepExecution) int {
+		return cmp.Or(cmp.Compare(indexOf(a), indexOf(b)), strings.Compare(a.Name, b.Name))
+	})
+	own := *run // the writers of the whole step may name values of a part
+	if len(all) > 0 {
+		first := ports.PartitionOf(run.RecordName(s), all[0])
+		own.Data.Part = &first
+	}
+	return inner.JoinParts(ctx, &own, all)
 }
 
 // defaultWorkers returns the number of CPUs, limited by the database's connections.

@@ -241,7 +241,7 @@ func (b *batch) failing(result model.PartitionResult, err error) model.Partition
 func (b *batch) end(ctx context.Context, p *model.PlannedPartition, result model.PartitionResult) (model.PartitionResult, error) {
 	ref := ports.StepRef{ID: p.Record.ID, Owner: p.Record.Owner, Epoch: p.Record.Epoch}
 	_, err := b.run.Services.Plans.EndStep(ctx, ref, ports.StepChange{
-		To: result.Status, ExitCode: result.ExitCode, Error: result.Message, Counters: result.Counters, InHand: result.InHand,
+		To: result.Status, ExitCode: result.ExitCode, Error: result.Message, Counters: result.Counters, InHand: result.InHand, Part: true,
 	})
 	if found, mine := ports.FoundIn(err); mine && found.IsOver() {
 		return model.PartitionResult{Status: found, ExitCode: exitOf(found), Message: result.Message, Counters: result.Counters, InHand: result.InHand}, nil

@@ -46,9 +46,11 @@ func itemAt(items item.Items, i int) outcome {
 	return o
 }
 
-func open(component any, at item.Position) error {
+func open(component any, at item.Position) error { return openIn(context.Background(), component, at) }
+
+func openIn(ctx context.Context, component any, at item.Position) error {
 	if o, ok := component.(item.Opener); ok {
-		return o.Open(context.Background(), at)
+		return o.Open(ctx, at)
 	}
 	return nil
 }

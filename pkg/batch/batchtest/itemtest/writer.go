@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -29,6 +30,8 @@ type WriterConfig struct {
 	// In runs f in a transaction of the target, which commits if f returns nil; nil means outside
 	// transactions.
 	In func(t testing.TB, f func(ctx context.Context) error) error
+	// Context is for Open; nil means an empty one.
+	Context context.Context
 	// Lose destroys data that a restart needs, so that it must be refused; may be nil.
 	Lose func(t testing.TB)
 }
@@ -70,6 +73,14 @@ func Writer(t *testing.T, cfg WriterConfig) {
 	}
 }
 
+func (c *writerCheck) open(component any, at item.Position) error {
+	ctx := context.Background()
+	if c.Context != nil {
+		ctx = c.Context
+	}
+	return openIn(ctx, component, at)
+}
+
 type writerCheck struct {
 	WriterConfig
 	chunks int
@@ -79,7 +90,7 @@ type writerCheck struct {
 func (c *writerCheck) opened(t testing.TB, at item.Position) item.Writer {
 	t.Helper()
 	w := c.New(t)
-	if err := open(w.Component(), at); err != nil {
+	if err := c.open(w.Component(), at); err != nil {
 		shut(t, w.Component())
 		t.Fatalf("Open at %s: %v", at, err)
 	}
@@ -166,10 +177,24 @@ func (c *writerCheck) seal(t testing.TB, w item.Writer) (at item.Position) {
 func (c *writerCheck) finish(t testing.TB, w item.Writer) item.Position {
 	t.Helper()
 	at := c.seal(t, w)
+	at = c.staged(t, w, at)
 	if f, ok := w.Component().(item.Finisher); ok {
 		if err := f.Finish(context.Background()); err != nil {
 			t.Fatalf("Finish: %v", err)
 		}
+	}
+	return at
+}
+
+func (c *writerCheck) staged(t testing.TB, w item.Writer, at item.Position) item.Position {
+	t.Helper()
+	staged, err := itemextra.Stage(context.Background(), w.Component())
+	if err != nil {
+		t.Fatalf("Stage: %v", err)
+	}
+	if staged {
+		at = position(t, w.Component())
+		release(t, w)
 	}
 	return at
 }
@@ -302,7 +327,7 @@ func (c *writerCheck) wakes(t *testing.T) {
 func (c *writerCheck) attempt(t testing.TB, id core.StepExecutionID, at item.Position) item.Writer {
 	t.Helper()
 	w := c.NewFor(t, core.Attempt{Repository: "itemtest", Instance: 1, Step: "step", ID: id, Exclusive: id == 1})
-	if err := open(w.Component(), at); err != nil {
+	if err := c.open(w.Component(), at); err != nil {
 		shut(t, w.Component())
 		t.Fatalf("Open of attempt %d at %s: %v", id, at, err)
 	}
@@ -325,6 +350,9 @@ func (c *writerCheck) wake(t testing.TB, w item.Writer, at item.Position) {
 	note("Write", w.Write(ctx, c.Chunks(t)[0]))
 	if p, ok := w.Component().(item.Preparer); ok {
 		note("Prepare", p.Prepare(ctx))
+	}
+	if _, err := itemextra.Stage(ctx, w.Component()); err != nil {
+		t.Logf("Stage: %v", err)
 	}
 	if f, ok := w.Component().(item.Finisher); ok {
 		if err := f.Finish(ctx); err == nil {
@@ -404,7 +432,7 @@ func (c *writerCheck) closes(t *testing.T) {
 	shut(t, w.Component())
 	if _, ok := w.Component().(item.Positioner); ok {
 		w = c.New(t)
-		if err := open(w.Component(), item.Position(`{"no`)); err == nil {
+		if err := c.open(w.Component(), item.Position(`{"no`)); err == nil {
 			t.Error("Open accepted a position that is not JSON")
 		}
 		shut(t, w.Component())
@@ -418,7 +446,7 @@ func (c *writerCheck) refusesLoss(t *testing.T) {
 	shut(t, w.Component())
 	c.Lose(t)
 	w = c.New(t)
-	err := open(w.Component(), at)
+	err := c.open(w.Component(), at)
 	if err == nil {
 		t.Errorf("Open at %s accepted a target that lost committed data", at)
 	} else {

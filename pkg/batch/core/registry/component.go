@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/urlpath"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -28,9 +29,9 @@ const (
 	KindDecider     Kind = "decider"
 )
 
-// Kinds are the pipeline's in order, then the others.
+// Kinds are the pipeline's in order, then the others. A place is a component, too: its name is the scheme of its URLs.
 func Kinds() []Kind {
-	return []Kind{KindReader, KindProcessor, KindWriter, KindTasklet, KindListener, KindPartitioner, KindDecider}
+	return []Kind{KindReader, KindProcessor, KindWriter, KindTasklet, KindListener, KindPartitioner, KindDecider, urlpath.Kind}
 }
 
 // Component is used by name in job files. All fields but New describe it, for lists, checks and its reference

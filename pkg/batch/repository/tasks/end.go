@@ -92,8 +92,8 @@ func (r executions) endAttempt(e ending) (guard.Step, []taskLog, error) {
 	text, err := json.Marshal(outcome)
 	var ended int
 	return guard.Step{
-		SQL: r.sql(`UPDATE {task_attempt} SET state = ?, outcome = ?, reason = ?, ended_at = {now} FROM moved
-			WHERE {task_attempt}.id = ? AND {task_attempt}.task_id = moved.id AND {task_attempt}.state = ? RETURNING 1`),
+		SQL: r.sql(`UPDATE {task_attempt} SET state = ?, outcome = ?, reason = ?, ended_at = {now}
+			WHERE id = ? AND task_id = (SELECT id FROM moved) AND state = ? RETURNING 1`),
 		Args: []any{state, r.mask(string(text)), r.storable(e.reason), e.ref.Attempt, taskports.AttemptRunning}, Into: []any{&ended},
 	}, logs, err
 }

@@ -114,8 +114,12 @@ func (r groups) spentBy(ctx context.Context, group task.GroupID, after taskports
 }
 
 func (r groups) longAgo() string {
-	if r.db.Dialect() == tx.Postgres {
+	switch r.db.Dialect() {
+	case tx.Postgres:
 		return "CAST('epoch' AS timestamptz)"
+	case tx.MySQL:
+		return "CAST('1970-01-01' AS datetime(6))"
+	case tx.SQLite:
 	}
 	return "0"
 }

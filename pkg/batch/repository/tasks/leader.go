@@ -44,12 +44,8 @@ func (r leadership) Fence(ctx context.Context, holder string, epoch int64) error
 	if _, inside := tx.From(ctx, r.db.Name()); !inside {
 		return errNoTransaction
 	}
-	share := ""
-	if r.db.Dialect() == tx.Postgres {
-		share = " FOR SHARE"
-	}
 	var found []int64
-	if err := r.scan(ctx, &found, "SELECT epoch FROM {leader} WHERE id = 1 AND holder = ? AND epoch = ?"+share, holder, epoch); err != nil {
+	if err := r.scan(ctx, &found, "SELECT epoch FROM {leader} WHERE id = 1 AND holder = ? AND epoch = ?"+lockOn(r.db.Dialect(), "SHARE"), holder, epoch); err != nil {
 		return fmt.Errorf("leader of epoch %d: %w", epoch, err)
 	}
 	if len(found) == 0 {

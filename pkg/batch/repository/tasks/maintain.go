@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // maintenance implements taskports.Maintenance.
@@ -24,16 +23,14 @@ func (r maintenance) MakeDue(ctx context.Context, limit int) ([]taskports.Delive
 }
 
 func (r maintenance) Confirm(ctx context.Context, limit int) (int, error) {
-	skip := ""
-	if r.db.Dialect() == tx.Postgres {
-		skip = " FOR UPDATE SKIP LOCKED"
-	}
-	n, err := r.exec(ctx, `UPDATE {task} SET continuation_state = ? WHERE id IN (SELECT id FROM {task}
-		WHERE state = 'RUNNING' AND continuation_state = ? AND lease_until < {now} ORDER BY id LIMIT ?`+skip+`)`, confirming, notConfirming, limit)
+	var marked []task.ID
+	err := r.scan(ctx, &marked, `UPDATE {task} SET continuation_state = ? WHERE id IN (SELECT id FROM (SELECT id FROM {task}
+		WHERE state = 'RUNNING' AND continuation_state = ? AND lease_until < {now} ORDER BY id LIMIT ?`+lockOn(r.db.Dialect(), "UPDATE SKIP LOCKED")+`) AS overdue) RETURNING id`,
+		confirming, notConfirming, limit)
 	if err != nil {
 		return 0, fmt.Errorf("mark overdue tasks: %w", err)
 	}
-	return int(n), nil
+	return len(marked), nil
 }
 
 const lostOwner = "lost_owner"

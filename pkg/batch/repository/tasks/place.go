@@ -42,9 +42,12 @@ func (r placements) Classes(ctx context.Context, limit int) ([]ports.PlacedWaiti
 		Work, Orphaned  int
 		Since           gormtx.Instant
 	}
-	const of = " FROM {task} t WHERE " + waitsPlaced + " AND t.placement = classes.placement AND t.type = classes.type ORDER BY t.placement, t.type, t.priority, t.id LIMIT ?) AS few"
-	err := r.scan(ctx, &rows, placedClasses+`SELECT placement, type, (SELECT count(*) FROM (SELECT 1`+of+`) AS work, (SELECT count(*) FROM (SELECT t.state`+of+` WHERE state = 'ORPHANED') AS orphaned,
-		(SELECT min(created_at) FROM (SELECT t.created_at`+of+`) AS since FROM classes WHERE placement IS NOT NULL LIMIT ?`, ports.MostPlaced, ports.MostPlaced, ports.MostPlaced, limit)
+	few := func(aggregate, column string) string {
+		return gormtx.Few(r.db.Dialect(), aggregate, column, " FROM {task} t WHERE "+waitsPlaced+" AND t.placement = classes.placement AND t.type = classes.type",
+			" ORDER BY t.placement, t.type, t.priority, t.id")
+	}
+	err := r.scan(ctx, &rows, placedClasses+"SELECT placement, type, "+few("count(*)", "1")+" AS work, "+few("COALESCE(sum(CASE WHEN state = 'ORPHANED' THEN 1 ELSE 0 END), 0)", "t.state")+
+		" AS orphaned, "+few("min(created_at)", "t.created_at")+" AS since FROM classes WHERE placement IS NOT NULL LIMIT ?", ports.MostPlaced, ports.MostPlaced, ports.MostPlaced, limit)
 	if err != nil {
 		return nil, fmt.Errorf("look for tasks with a placement: %w", err)
 	}
@@ -54,7 +57,7 @@ func (r placements) Classes(ctx context.Context, limit int) ([]ports.PlacedWaiti
 		if err != nil {
 			return nil, fmt.Errorf("the stored placement %s: %w", row.Placement, err)
 		}
-		list[i] = ports.PlacedWaiting{PlacedClass: ports.PlacedClass{On: on, Type: row.Type}, Kind: ports.PlacedTask, Work: row.Work, Orphaned: row.Orphaned, Since: row.Since.Time}
+		list[i] = ports.PlacedWaiting{PlacedClass: ports.PlacedClass{On: on, Type: row.Type}, Kind: ports.PlacedTask, Work: min(row.Work, ports.MostPlaced), Orphaned: min(row.Orphaned, ports.MostPlaced), Since: row.Since.Time}
 	}
 	return list, nil
 }

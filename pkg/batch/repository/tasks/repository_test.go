@@ -33,7 +33,7 @@ type scene struct {
 func each(t *testing.T, f func(s *scene)) {
 	t.Helper()
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	testdb.All(t, func(t *testing.T, url string) {
 		provider, err := gormdb.Open(t.Context(), map[string]gormdb.Config{tx.Default: {URL: url}})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, provider.Close()) })

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -97,7 +98,7 @@ func TestWhatWorkersHoldHasTheRestOfItsLease(t *testing.T) {
 			"INSERT INTO surfin_job_execution (id, instance_id, job_name, attempt, status, owner, epoch, active, lease_until, created_at) VALUES (2, 2, 'nightly', 1, 'STARTED', 'web/boot/77/1/n', 1, 1, {now}, {now})",
 			"INSERT INTO surfin_step_execution (id, job_execution_id, job_name, name, status, owner, epoch, manager_id, lease_until, started_at) VALUES (9, 1, 'nightly', 'load:3', 'STARTED', 'host/boot/12/1/n', 1, 8, {now}, {now})",
 		} {
-			now := map[string]string{"postgres": "clock_timestamp()", "sqlite": "CAST(round(unixepoch('subsec') * 1000000) AS INTEGER)"}[string(s.db.Dialect())]
+			now := gormtx.Now(s.db.Dialect())
 			_, err := s.db.Conn().ExecContext(s.Context(), strings.ReplaceAll(text, "{now}", now))
 			require.NoError(s, err)
 		}

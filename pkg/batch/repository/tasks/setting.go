@@ -44,11 +44,11 @@ func (r settings) Set(ctx context.Context, name, value, actor string) (core.Answ
 		if slices.ContainsFunc(list, func(s taskports.Setting) bool { return s.Name == name && s.Value == value }) {
 			return nil
 		}
-		var changed []string // empty if another process has just set the same
-		err = r.scan(ctx, &changed, `INSERT INTO {setting} AS s (name, value, updated_at, updated_by) VALUES (?, ?, {now}, ?)
-			ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at, updated_by = excluded.updated_by
-			WHERE s.value <> excluded.value RETURNING name`, name, value, actor)
-		if err != nil || len(changed) == 0 {
+		changed, err := r.exec(ctx, "INSERT INTO {setting} (name, value, updated_at, updated_by) VALUES (?, ?, {now}, ?) ON CONFLICT (name) DO NOTHING", name, value, actor)
+		if err == nil && changed == 0 { // neither if another process has just set the same
+			changed, err = r.exec(ctx, "UPDATE {setting} SET value = ?, updated_at = {now}, updated_by = ? WHERE name = ? AND value <> ?", value, actor, name, value)
+		}
+		if err != nil || changed == 0 {
 			return err
 		}
 		answer = core.Applied

@@ -91,6 +91,10 @@ func TestTheIndexesOfTheSourcesAreThere(t *testing.T) {
 		if s.db.Dialect() == tx.SQLite {
 			query = "select sql from sqlite_master where type = 'index' and sql is not null union all select sql from sqlite_master where type = 'table'"
 		}
+		if s.db.Dialect() == tx.MySQL {
+			query = `select concat(case when min(non_unique) = 0 then 'create unique index ' else 'create index ' end, index_name, ' on x (', group_concat(column_name order by seq_in_index separator ', '), ')')
+				from information_schema.statistics where table_schema = database() group by table_name, index_name`
+		}
 		rows, err := s.db.Conn().QueryContext(s.Context(), query)
 		require.NoError(s, err)
 		defer rows.Close()

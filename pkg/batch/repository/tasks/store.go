@@ -29,13 +29,13 @@ type store struct {
 }
 
 func newStore(db tx.Database, prefix string, mask func(text string) string) (*store, error) {
-	base, err := gormtx.Open(db, gormtx.Options{QueryFields: true, Naming: schema.NamingStrategy{TablePrefix: prefix, SingularTable: true}})
+	base, err := gormtx.Open(db, gormtx.Options{History: true, QueryFields: true, Naming: schema.NamingStrategy{TablePrefix: prefix, SingularTable: true}})
 	if err != nil {
 		return nil, err
 	}
-	pairs := []string{"{now}", gormtx.Now(db.Dialect()), "{later}", gormtx.Later(db.Dialect()), "{lock}", "", "{greatest}", "max"}
-	if db.Dialect() == tx.Postgres {
-		pairs[5], pairs[7] = " FOR UPDATE", "GREATEST"
+	pairs := append(gormtx.Words(db.Dialect()), "{lock}", lockOn(db.Dialect(), "UPDATE"), "{characters}", "length", "{greatest}", "max")
+	if db.Dialect() != tx.SQLite {
+		pairs[len(pairs)-3], pairs[len(pairs)-1] = "char_length", "GREATEST"
 	}
 	for _, table := range []string{"task", "task_group", "task_attempt", "task_decision", "task_log", "task_audit", "task_after", "worker", "leader", "setting", "placement", "step_execution", "job_execution"} {
 		pairs = append(pairs, "{"+table+"}", db.Dialect().Quote(prefix+table))
@@ -52,6 +52,17 @@ const grace = "COALESCE((SELECT CAST(value AS bigint) FROM {setting} WHERE name 
 
 // sql fills in the names of tables, {now}, {later} (now plus a ? in microseconds), {grace},
 // {greatest} and {lock}, with which a SELECT locks its rows.
+// lockOn locks the rows of a SELECT. SQLite has one writer.
+func lockOn(d tx.Dialect, strength string) string {
+	switch {
+	case d == tx.SQLite:
+		return ""
+	case d == tx.MySQL && strength == "SHARE":
+		return " LOCK IN SHARE MODE"
+	}
+	return " FOR " + strength
+}
+
 func (r *store) sql(text string) string { return r.names.Replace(text) }
 
 // table is the name of the tasks' table; gorm would name it by the type of the row.
@@ -71,7 +82,7 @@ func (r *store) exec(ctx context.Context, text string, args ...any) (int64, erro
 }
 
 func (r *store) transact(ctx context.Context, f func(ctx context.Context) error) error {
-	return r.manager.Do(ctx, r.attr(), f)
+	return gormtx.Transact(ctx, r.manager, r.attr(), f)
 }
 
 // attr requests READ COMMITTED explicitly, as the repository of jobs does.

@@ -27,7 +27,7 @@ func (r taskQueries) Log(ctx context.Context, f taskports.LogFilter) (*taskports
 		return nil, err
 	}
 	var rows []outputRow
-	err := r.scan(ctx, &rows, `SELECT l.attempt_id, l.ordinal, l.kind, l.log_ref, a.number, COALESCE(length(l.body), 0) AS characters
+	err := r.scan(ctx, &rows, `SELECT l.attempt_id, l.ordinal, l.kind, l.log_ref, a.number, COALESCE({characters}(l.body), 0) AS characters
 		FROM {task_attempt} a JOIN {task_log} l ON l.attempt_id = a.id WHERE a.task_id = ? ORDER BY a.number DESC, l.ordinal LIMIT ?`, f.Task, mostOutputs)
 	if err != nil {
 		return nil, named(f.Task, err)

@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // taskSearch reads tasks back in pages of an index: of the IDs or, for one group, of its ordinals.
@@ -114,10 +113,7 @@ func (r taskQueries) newSearch(ctx context.Context, f task.Filter) (*taskSearch,
 
 // textIn is a condition of all tasks that have a text. Others may have it in the name of a field: hasText excludes them.
 func (r taskQueries) textIn(text string) (condition string, args []any) {
-	like := "LIKE"
-	if r.db.Dialect() == tx.Postgres {
-		like = "ILIKE"
-	}
+	like := gormtx.Like(r.db.Dialect())
 	quoted, err := json.Marshal(text)
 	if err != nil { // it is UTF-8
 		quoted = []byte(`"` + text + `"`)
@@ -180,7 +176,7 @@ func (s *taskSearch) page(ctx context.Context, rows, limit int) (ids []task.ID, 
 		Key int64
 	}
 	var hits, edge []place
-	columns := "SELECT id, " + s.key + " AS key FROM "
+	columns := "SELECT id, " + s.key + ` AS "key" FROM `
 	text := columns + "(SELECT id, ordinal, type, state, spec, last_error, created_at FROM " + from + ") AS page WHERE " + s.where + " ORDER BY " + s.key + " DESC LIMIT ?"
 	if err := s.r.scan(ctx, &hits, text, slices.Concat(args, []any{rows}, s.whereArgs, []any{limit})...); err != nil {
 		return nil, 0, err

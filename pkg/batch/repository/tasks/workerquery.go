@@ -67,13 +67,15 @@ func (r workerQueries) WaitingTypes(ctx context.Context) ([]taskports.WaitingTyp
 		Tasks int
 		Since gormtx.Instant
 	}
+	few := func(aggregate, column, order string) string {
+		return gormtx.Few(r.db.Dialect(), aggregate, column, " FROM {task} t WHERE t.type = types.name AND t.state IN ('PENDING', 'ORPHANED')", order)
+	}
 	err := r.scan(ctx, &rows, `WITH RECURSIVE types(name) AS (
 			SELECT * FROM (SELECT min(type) FROM {task} WHERE state IN ('PENDING', 'ORPHANED')) AS first
 			UNION ALL SELECT (SELECT min(t.type) FROM {task} t WHERE t.state IN ('PENDING', 'ORPHANED') AND t.type > types.name) FROM types WHERE types.name IS NOT NULL)
 		SELECT name, CAST(sum(tasks) AS bigint) AS tasks, min(since) AS since FROM (
-			SELECT name, (SELECT count(*) FROM (SELECT 1 FROM {task} t WHERE t.type = types.name AND t.state IN ('PENDING', 'ORPHANED') LIMIT ?) AS few) AS tasks,
-				(SELECT min(created_at) FROM (SELECT t.created_at FROM {task} t WHERE t.type = types.name AND t.state IN ('PENDING', 'ORPHANED')
-					ORDER BY t.type, t.placement, t.priority, t.id LIMIT ?) AS oldest) AS since FROM types WHERE name IS NOT NULL
+			SELECT name, `+few("count(*)", "1", "")+` AS tasks, `+few("min(created_at)", "t.created_at", " ORDER BY t.type, t.placement, t.priority, t.id")+` AS since
+			FROM types WHERE name IS NOT NULL
 			UNION ALL SELECT type, count(*), min(created_at) FROM (SELECT type, created_at FROM {task}
 				WHERE state = 'RETRY_SCHEDULED' AND next_run_at IS NOT NULL ORDER BY next_run_at LIMIT ?) AS retries GROUP BY type) AS waiting
 		GROUP BY name ORDER BY name`, taskports.MostWaiting, taskports.MostWaiting, taskports.MostWaiting)

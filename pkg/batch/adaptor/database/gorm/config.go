@@ -15,7 +15,7 @@ import (
 // Config is one database.
 type Config struct {
 	// URL is postgres://user:password@host:port/name?..., mysql://user:password@host:port/name?tls=true (MariaDB too,
-	// for data only), or sqlite:PATH. SQLite in memory is refused: each
+	// see docs/howto/mysql.md), or sqlite:PATH. SQLite in memory is refused: each
 	// connection would have its own content. A session of PostgreSQL has timezone UTC, DateStyle ISO,
 	// IntervalStyle postgres, extra_float_digits 1 and bytea_output hex, whatever other settings say: times
 	// are UTC (rule D5), and a value has one text (rule R10).
@@ -27,7 +27,7 @@ type Config struct {
 	// SQLite. A running step or partition needs two, and one more is needed for all (rule R6): a server
 	// needs 3.
 	MaxOpen int `yaml:"max_open"`
-	// ControlOpen bounds the control pool on PostgreSQL ([DBProvider.Control]); 0 means 3.
+	// ControlOpen bounds the control pool of a server ([DBProvider.Control]); 0 means 3.
 	ControlOpen int `yaml:"control_open"`
 	// IdleInTransaction is how long a server lets a transaction wait for its client; 0 means 30 s; at
 	// most the lease (rule L7).

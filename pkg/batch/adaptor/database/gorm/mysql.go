@@ -74,8 +74,9 @@ func newMySQLServer(raw string, idleLimit time.Duration) (*mysqlServer, error) {
 	if err != nil {
 		return nil, errors.New("the URL is invalid")
 	}
-	modes := "ANSI_QUOTES,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO,ONLY_FULL_GROUP_BY"
-	return &mysqlServer{base, fmt.Sprintf("SET time_zone = '+00:00', sql_mode = '%s', wait_timeout = %d, net_write_timeout = %d, autocommit = 1",
+	modes := "ANSI_QUOTES,PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO,ONLY_FULL_GROUP_BY"
+	return &mysqlServer{base, fmt.Sprintf("SET time_zone = '+00:00', sql_mode = '%s', wait_timeout = %d, lock_wait_timeout = 50, net_write_timeout = %d, autocommit = 1, group_concat_max_len = 1073741824"+
+		" /*!80003 , cte_max_recursion_depth = 4294967295 */ /*M! , max_recursive_iterations = 4294967295 */",
 		modes, int(math.Ceil(idleLimit.Seconds())), netWriteTimeout)}, nil
 }
 

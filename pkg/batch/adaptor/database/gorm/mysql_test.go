@@ -218,3 +218,71 @@ func TestErrorsOfMySQLHaveClasses(t *testing.T) {
 	require.False(t, dberr.IsRolledBack(mysql.ErrInvalidConn), "a lost reply (rule C10)")
 	require.False(t, dberr.IsRolledBack(errors.New("else")))
 }
+
+// Rule MY8.
+func TestRowsThatExistAreIgnoredAndNothingElseOnMySQL(t *testing.T) {
+	t.Parallel()
+	db := onMySQL(t, Config{})
+	exec(t, db.Conn(), "CREATE TABLE bird (id bigint AUTO_INCREMENT PRIMARY KEY, name varchar(5) UNIQUE, n int NOT NULL DEFAULT 0)")
+	insert := func(values string) (int64, error) {
+		r, err := db.Conn().ExecContext(t.Context(), "INSERT INTO bird (name) VALUES "+values+" ON CONFLICT (name) DO NOTHING")
+		if err != nil {
+			return 0, err
+		}
+		return r.RowsAffected()
+	}
+	for _, c := range []struct {
+		values string
+		rows   int64
+	}{{"('a')", 1}, {"('a')", 0}, {"('a'), ('b'), ('c')", 2}} {
+		n, err := insert(c.values)
+		require.NoError(t, err)
+		require.Equal(t, c.rows, n, c.values)
+	}
+	_, err := insert("('a'), ('too long')")
+	require.ErrorContains(t, err, "Data truncated", "IGNORE would store a part of it")
+
+	var id, n int64
+	upsert := "INSERT INTO bird (name, n) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET n = bird.n + excluded.n RETURNING id, n"
+	require.NoError(t, db.Conn().QueryRowContext(t.Context(), upsert, "a", 3).Scan(&id, &n))
+	require.NoError(t, db.Conn().QueryRowContext(t.Context(), upsert, "a", 4).Scan(&id, &n))
+	require.Equal(t, []int64{1, 7}, []int64{id, n})
+	require.NoError(t, db.Conn().QueryRowContext(t.Context(), "UPDATE bird SET n = n + 1 WHERE id = ? AND name = ? RETURNING (SELECT count(*) FROM bird b)", 1, "a").Scan(&n))
+	require.EqualValues(t, 3, n)
+}
+
+// Rule MY8.
+func TestOnConflictIgnoresNoOtherKeyOnMySQL(t *testing.T) {
+	t.Parallel()
+	db := onMySQL(t, Config{})
+	exec(t, db.Conn(), "create table bird (id bigint auto_increment primary key, name varchar(9) unique, ring int unique)")
+	exec(t, db.Conn(), "insert into bird (name, ring) values ('tit', 1)")
+	insert := func(values, conflict string) (int64, error) {
+		result, err := db.Conn().ExecContext(t.Context(), "INSERT INTO bird (name, ring) VALUES "+values+" ON CONFLICT "+conflict+" DO NOTHING")
+		if err != nil {
+			return 0, err
+		}
+		return result.RowsAffected()
+	}
+	for _, c := range []struct {
+		values, conflict string
+		rows             int64
+		says             string
+	}{
+		{"('tit', 2)", "(name)", 0, ""},
+		{"('tit', 1)", "(name)", 0, ""},
+		{"('owl', 1)", "(name)", 0, "Duplicate entry '1'"},
+		{"('owl', 1)", "", 0, ""},
+		{"('owl', 2)", "(name)", 1, ""},
+		{"('tit', 3), ('jay', 3)", "(name)", 0, "table bird has other unique indexes ([name ring])"},
+		{"('tit', 3), ('jay', 3)", "", 1, ""},
+	} {
+		rows, err := insert(c.values, c.conflict)
+		if c.says != "" {
+			require.ErrorContains(t, err, c.says)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, c.rows, rows, "%s %s", c.values, c.conflict)
+	}
+}

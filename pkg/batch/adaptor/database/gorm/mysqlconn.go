@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/mysqlform"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -154,7 +155,15 @@ func (c *mysqlConn) ExecContext(ctx context.Context, query string, args []driver
 		return nil, err
 	}
 	query, order := plainVariables(query)
-	result, err := c.mysqlDriver.ExecContext(ctx, query, inOrder(args, order))
+	args = inOrder(args, order)
+	if f := mysqlform.Parse(query); f != nil {
+		result, err := c.run(ctx, f, args)
+		if err != nil {
+			return nil, err
+		}
+		return result, nil
+	}
+	result, err := c.mysqlDriver.ExecContext(ctx, query, args)
 	return result, c.seen(err)
 }
 
@@ -163,7 +172,15 @@ func (c *mysqlConn) QueryContext(ctx context.Context, query string, args []drive
 		return nil, err
 	}
 	query, order := plainVariables(query)
-	rows, err := c.mysqlDriver.QueryContext(ctx, query, inOrder(args, order))
+	args = inOrder(args, order)
+	if f := mysqlform.Parse(query); f != nil {
+		result, err := c.run(ctx, f, args)
+		if err != nil {
+			return nil, err
+		}
+		return result, nil
+	}
+	rows, err := c.mysqlDriver.QueryContext(ctx, query, args)
 	if err != nil {
 		return nil, c.seen(err)
 	}

@@ -15,7 +15,7 @@ import (
 // concurrent use.
 type DBProvider struct {
 	databases map[string]*database
-	controls  map[string]*database // PostgreSQL only; SQLite uses the one writer, and MySQL has no history
+	controls  map[string]*database // not SQLite, which has one writer
 }
 
 var _ tx.Provider = (*DBProvider)(nil)
@@ -60,6 +60,14 @@ func (p *DBProvider) add(ctx context.Context, name string, c Config) error {
 		return err
 	}
 	p.databases[name] = db
+	if dialect == tx.MySQL {
+		c.MaxOpen = c.ControlOpen
+		control, err := newMySQL(name, c)
+		if err != nil {
+			return err
+		}
+		p.controls[name] = &database{name: name, dialect: dialect, size: c.MaxOpen, backend: control}
+	}
 	return db.backend.ping(ctx)
 }
 

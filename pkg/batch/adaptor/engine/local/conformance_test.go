@@ -27,4 +27,9 @@ func TestConformanceOnPostgreSQL(t *testing.T) {
 	enginetest.Run(t, testdb.Postgres, newEngine)
 }
 
+func TestConformanceOnMariaDB(t *testing.T) {
+	t.Parallel()
+	enginetest.Run(t, testdb.MySQL, newEngine)
+}
+
 func BenchmarkDeliveries(b *testing.B) { enginetest.Benchmark(b, testdb.Postgres(b), newEngine) }

@@ -228,6 +228,7 @@ const defaultMaxLine registry.Size = 16 << 20
 type writerConfig struct {
 	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
 	Append      bool                        `key:"append" default:"false" doc:"Append to the existing file; without it the file is replaced. The part begins as a copy of the file. A last line without a line end gets one. The header is not written again; the file's header must be the same as this step's."`
+	Together    bool                        `key:"together" default:"false" doc:"In a partitioned step: write one file from all parts, in their order. Each part keeps PATH.part.NAME until all parts are complete; then the step joins them and publishes the file. The header is written once. Without partitions it is refused."`
 	Header      bool                        `key:"header" default:"true" doc:"Whether the first record names the columns."`
 	Delimiter   string                      `key:"delimiter" default:"," doc:"The character between fields, or tab."`
 	LineEnd     string                      `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a record ends."`

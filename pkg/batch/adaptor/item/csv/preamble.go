@@ -30,7 +30,6 @@ func (r *reader) preamble(ctx context.Context) error {
 		}
 		offset = after
 	}
-	r.begin, r.beginLines = offset, lines
 	r.rewindTo(offset, lines)
 	return nil
 }

@@ -46,6 +46,7 @@ func skippedBytes(r *reader, lines int) (size int) {
 
 // OpenRaw implements item.RawOpener. A header too wide to be stored is read from the file.
 func (r *reader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) error {
+	r.Whole()
 	if err := r.bindRaw(ctx, raw); err != nil {
 		return err
 	}

@@ -39,7 +39,8 @@ func recordReader(cfg readerConfig, itemType item.Type) (*reader, item.Type, err
 		return nil, nil, fmt.Errorf("csv: %w", err)
 	}
 	r := &reader{
-		cfg: cfg, want: itemType.Schema(), schema: itemType.Schema(),
+		Confined: filestream.Confined{By: dividedBy(&cfg)},
+		cfg:      cfg, want: itemType.Schema(), schema: itemType.Schema(),
 		csv: scanner{comment: []byte(cfg.Comment), lazy: cfg.LazyQuotes, quote: quote, escape: escape},
 	}
 	r.useDelimiter("")
@@ -58,6 +59,7 @@ type reader struct {
 	bare, quoted []row.Field
 	isText       []bool // every text except an empty one is a value
 
+	filestream.Confined
 	in  *filestream.Input
 	csv scanner
 	cr  bool
@@ -71,12 +73,10 @@ type reader struct {
 	lost            *item.RawText
 	dead            error
 
-	accept bool
-	// next and lines of the header, or of the first record without one
-	begin, beginLines int64
-	sep               string
-	footer            int
-	context           func() *core.ExecutionContext
+	accept  bool
+	sep     string
+	footer  int
+	context func() *core.ExecutionContext
 }
 
 type position struct {
@@ -107,6 +107,7 @@ func (r *reader) Open(ctx context.Context, at item.Position) error {
 
 func (r *reader) open(ctx context.Context, at item.Position) error {
 	var pos *position
+	at = r.Start(at)
 	r.columns, r.width = nil, 0
 	if at != nil {
 		pos = &position{}
@@ -150,7 +151,7 @@ func (r *reader) needsHead() bool { return r.cfg.hasHeader() || r.want.IsOpen() 
 func (r *reader) openAt(ctx context.Context, pos *position) error {
 	cfg := filestream.InputConfig{
 		Path: r.cfg.Path, Compression: r.cfg.Compression, Member: r.cfg.Member, Encoding: r.cfg.Encoding, Max: int64(r.cfg.MaxLine) * int64(1+r.cfg.FooterLines),
-		Accept: r.accept, Lines: true,
+		Accept: r.accept, Lines: true, Divided: r.Divided(),
 	}
 	var at *filestream.InputPosition
 	if pos != nil {
@@ -195,7 +196,7 @@ func (r *reader) readHead(ctx context.Context) error {
 	}
 	r.columns = columnNames(len(r.csv.fields))
 	if !r.cfg.hasHeader() {
-		r.rewindTo(r.begin, r.beginLines)
+		r.rewindTo(r.from, r.fromLines) // blank lines before it may have gone
 		return nil
 	}
 	for i, f := range r.csv.fields {
@@ -292,6 +293,9 @@ func (r *reader) record(ctx context.Context) (string, error) {
 	if r.dead != nil {
 		return "", r.dead
 	}
+	if r.Ends(r.next) {
+		return "", io.EOF
+	}
 	r.from, r.fromLines, r.lost = r.next, r.lines, nil
 	length, err := r.scan(ctx)
 	if err != nil || length > int64(r.cfg.MaxLine) {
@@ -337,10 +341,14 @@ func (r *reader) Position() (item.Position, error) {
 	if r.in == nil {
 		return nil, errors.New("csv: the reader is not open")
 	}
-	pos := position{InputPosition: r.in.Position(r.next), Lines: r.lines, CR: r.cr, Sep: r.sep}
+	return positionAt(r, filestream.Cut{Offset: r.next, Lines: r.lines}, r.width)
+}
+
+func positionAt(r *reader, at filestream.Cut, width int) (item.Position, error) {
+	pos := position{InputPosition: r.in.Position(at.Offset), Lines: at.Lines, CR: r.cr, Sep: r.sep}
 	switch {
 	case !r.cfg.hasHeader():
-		pos.Width = r.width
+		pos.Width = width
 	case fitsPosition(r.columns): // otherwise the header is read again
 		pos.Columns = r.columns
 	}

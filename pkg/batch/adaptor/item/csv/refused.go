@@ -38,7 +38,7 @@ func (r *reader) skipEmptyLines(ctx context.Context) (skipped bool, err error) {
 	offset, lines := r.next, r.lines
 	for {
 		rest := r.in.Buffered(offset)
-		if !r.beginsEmpty(rest) && (r.cfg.Comment == "" || !bytes.HasPrefix(rest, []byte(r.cfg.Comment))) {
+		if !beginsEmpty(r, rest) && (r.cfg.Comment == "" || !bytes.HasPrefix(rest, []byte(r.cfg.Comment))) {
 			break
 		}
 		if offset, err = r.in.SkipLine(ctx, offset); err != nil {
@@ -54,7 +54,7 @@ func (r *reader) skipEmptyLines(ctx context.Context) (skipped bool, err error) {
 	return true, nil
 }
 
-func (r *reader) beginsEmpty(text []byte) bool {
+func beginsEmpty(r *reader, text []byte) bool {
 	return !r.csv.blanks && (bytes.HasPrefix(text, []byte("\n")) || bytes.HasPrefix(text, []byte("\r\n")) || r.cr && bytes.HasPrefix(text, []byte("\r")))
 }
 

@@ -48,7 +48,7 @@ func newWriter(cfg writerConfig, use registry.BuildContext) (item.Writer, error)
 		cfg: cfg, item: use.In.Schema(),
 		lines: encoded{form: &form{nulls: cfg.Nulls, quoteAll: all, quote: quote, escape: escape, comma: comma, end: "\n"}, enc: enc},
 		out: filestream.NewOutput(filestream.OutputConfig{
-			Path: cfg.Path, Compression: cfg.Compression, Append: appends, Form: formOf(cfg, comma, use.In.Schema()), Mode: use.FileMode, Attempt: use.Attempt,
+			Path: cfg.Path, Compression: cfg.Compression, Append: appends, Together: cfg.Together, Form: formOf(cfg, comma, use.In.Schema()), Mode: use.FileMode, Attempt: use.Attempt,
 		}),
 	}
 	f := w.lines.form
@@ -82,6 +82,18 @@ type writer struct {
 
 func (w *writer) Open(ctx context.Context, at item.Position) error {
 	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
+}
+
+// Joins implements itemextra.Joiner.
+func (w *writer) Joins() bool { return w.cfg.Together }
+
+// JoinParts implements itemextra.Joiner.
+func (w *writer) JoinParts(ctx context.Context, at item.Position, parts []item.Position) error {
+	joined, err := filestream.JoinedAt(parts)
+	if err != nil {
+		return fmt.Errorf("csv: %w", err)
+	}
+	return w.start(at, func(at *filestream.OutputPosition) error { return filestream.Join(ctx, w.out, at, joined) })
 }
 
 func (w *writer) Rewind(_ context.Context, at item.Position) error {
@@ -142,6 +154,9 @@ func (w *writer) begin(schema *row.Schema) error {
 		return fmt.Errorf("csv: %w", err)
 	}
 	w.begun, w.columns, w.schema = true, columns, schema
+	if err := filestream.EndHead(w.out); err != nil {
+		return fmt.Errorf("csv: %w", err)
+	}
 	return w.declare(schema)
 }
 
@@ -246,15 +261,23 @@ func (w *writer) Prepare(context.Context) error {
 
 func (w *writer) Position() (item.Position, error) { return json.Marshal(w.out.Position()) }
 
-func (w *writer) Release(context.Context) error {
-	if err := w.out.Release(); err != nil {
+func (w *writer) Release(ctx context.Context) error {
+	if err := w.out.Release(ctx); err != nil {
 		return fmt.Errorf("csv: %w", err)
 	}
 	return nil
 }
 
-func (w *writer) Finish(context.Context) error {
-	if err := w.out.Finish(); err != nil {
+func (w *writer) Stage(ctx context.Context) (bool, error) {
+	staged, err := w.out.Stage(ctx)
+	if err != nil {
+		return false, fmt.Errorf("csv: %w", err)
+	}
+	return staged, nil
+}
+
+func (w *writer) Finish(ctx context.Context) error {
+	if err := w.out.Finish(ctx); err != nil {
 		return fmt.Errorf("csv: %w", err)
 	}
 	return nil

@@ -38,6 +38,9 @@ func (c *config) Connections() []trait.Connection {
 	return []trait.Connection{{OfStep: true, Use: trait.Within}}
 }
 
+// OnMySQL implements trait.OnMySQL.
+func (c *config) OnMySQL() error { return nil }
+
 // Validate checks the options that need no item type.
 func (c *config) Validate() error {
 	if len(c.Key) == 0 {

@@ -53,7 +53,7 @@ func newProcessor(cfg config, b registry.BuildContext) (item.Processor, error) {
 		in: b.In, key: programs, names: cfg.Key, reject: cfg.Repeated == repeatedReject, db: db, attempt: b.Attempt,
 		begins: !b.Continues && b.RedriveOf == 0, keeps: b.RedriveOf != 0,
 	}
-	p.insert = "insert into " + seenTable + " (scope, seen) values (" + db.Dialect().Placeholder(1) + ", " + db.Dialect().Placeholder(2) + ") on conflict do nothing"
+	p.insert = "INSERT INTO " + seenTable + " (scope, seen) VALUES (" + db.Dialect().Placeholder(1) + ", " + db.Dialect().Placeholder(2) + ") ON CONFLICT DO NOTHING"
 	return p, nil
 }
 
@@ -96,7 +96,7 @@ func (p *processor) ready(ctx context.Context, current tx.Tx) error {
 		return err
 	}
 	conn := current.Conn()
-	if p.db.Dialect() == tx.Postgres { // a failure there would end the transaction, and others may make the table, too
+	if p.db.Dialect() != tx.SQLite { // a failure there would end the transaction, and others may make the table, too
 		conn = p.db.Conn()
 	}
 	if err := p.makeTable(ctx, conn); err != nil {
@@ -124,11 +124,15 @@ func (p *processor) makeTable(ctx context.Context, conn tx.Conn) error {
 	if there(ctx, conn) {
 		return nil
 	}
-	blob := "blob"
-	if p.db.Dialect() == tx.Postgres {
+	scope, blob := "varchar(16)", "blob"
+	switch p.db.Dialect() {
+	case tx.Postgres:
 		blob = "bytea"
+	case tx.MySQL:
+		scope, blob = "varbinary(16)", "varbinary(16)"
+	case tx.SQLite:
 	}
-	create := "create table if not exists " + seenTable + " (scope varchar(16) not null, seen " + blob + " not null, primary key (scope, seen))"
+	create := "create table if not exists " + seenTable + " (scope " + scope + " not null, seen " + blob + " not null, primary key (scope, seen))"
 	if _, err := conn.ExecContext(ctx, create); err != nil && !there(ctx, conn) { // two that make it at once
 		return fmt.Errorf("create the table of keys: %w; or create it yourself: %s", err, create)
 	}

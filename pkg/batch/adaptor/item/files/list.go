@@ -12,7 +12,7 @@ import (
 )
 
 func find(ctx context.Context, glob, order string) ([]filestream.Listed, error) {
-	found, err := place.Disk(ctx).Find(ctx, glob)
+	found, err := place.Find(ctx, glob)
 	if err != nil {
 		return nil, err
 	}

@@ -151,7 +151,7 @@ func (r *reader) check(ctx context.Context, at int) error {
 // This is the state that the step will have read (rule TL3a). Files that were read before keep their marks.
 func (r *reader) markAgain(ctx context.Context, at int) error {
 	for i := at; i < len(r.files); i++ {
-		info, err := place.Disk(ctx).Stat(ctx, r.files[i].Path)
+		info, err := place.Stat(ctx, r.files[i].Path)
 		if err != nil {
 			return err
 		}

@@ -28,6 +28,11 @@ func (c *linesReaderConfig) Validate() error {
 	return errors.Join(checkReading(c.Explode, c.MaxLine), checkMember(c.Member, c.Compression))
 }
 
+// CannotDivide implements trait.Divisible.
+func (c *linesReaderConfig) CannotDivide() error {
+	return filestream.CheckDivisible(c.Path, c.Member, c.Compression)
+}
+
 func linesComponents() []registry.Component {
 	return []registry.Component{
 		{

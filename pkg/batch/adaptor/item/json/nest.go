@@ -176,6 +176,7 @@ func (n *nesting) WriteDocuments(ctx context.Context, docs [][]byte) (err error)
 type writerConfig struct {
 	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
 	Append      bool                        `key:"append" default:"false" doc:"Append to the existing file; without it the file is replaced. For jsonl only, since a JSON array has an end. The part begins as a copy of the file. A last line without a line end gets one."`
+	Together    bool                        `key:"together" default:"false" doc:"In a partitioned step: write one file from all parts, in their order. Each part keeps PATH.part.NAME until all parts are complete; then the step joins them and publishes the file. For jsonl only. Without partitions it is refused."`
 	Keys        map[string]string           `key:"keys" doc:"Maps keys to fields, and nothing else is written; address.city makes objects, in the order of the fields. Without it each field's key is its name in its source."`
 	Raw         []string                    `key:"raw" doc:"Fields whose text is JSON, such as an object that was read into a string; they are written as JSON, not as a string."`
 	Encoding    filestream.EncodingName     `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`

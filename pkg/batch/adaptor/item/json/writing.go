@@ -19,6 +19,9 @@ func writer(c registry.Component, make func(writerConfig, registry.BuildContext)
 		if c.Name == "json" && w.Append {
 			return nil, errAppend()
 		}
+		if c.Name == "json" && w.Together {
+			return nil, errTogether()
+		}
 		_, err := newLayout(w, in)
 		return in, err
 	}
@@ -32,8 +35,12 @@ func errAppend() error {
 	return &registry.ConfigError{Key: "append", Err: errors.New("a JSON array has an end, and nothing can follow it: use jsonl, which has one value per line")}
 }
 
+func errTogether() error {
+	return &registry.ConfigError{Key: "together", Err: errors.New("parts of a JSON array are not arrays: use jsonl, which has one value per line")}
+}
+
 func fileOf(cfg writerConfig) jsonfile.WriterConfig {
-	return jsonfile.WriterConfig{Path: cfg.Path, Compression: cfg.Compression, Encoding: cfg.Encoding, Append: cfg.Append}
+	return jsonfile.WriterConfig{Path: cfg.Path, Compression: cfg.Compression, Encoding: cfg.Encoding, Append: cfg.Append, Together: cfg.Together}
 }
 
 func newWriter(cfg writerConfig, b registry.BuildContext, file *jsonfile.Writer) (item.Writer, error) {

@@ -29,6 +29,9 @@ type config struct {
 	Database  string               `key:"database" doc:"The database of the table; default: the job's."`
 }
 
+// OnMySQL implements trait.OnMySQL.
+func (c *config) OnMySQL() error { return nil }
+
 // Validate checks the options that need no item type.
 func (c *config) Validate() error {
 	var errs []error

@@ -54,10 +54,22 @@ func newTable(db tx.Database, name string, plan *plan) *table {
 		}
 	}
 	for i, k := range plan.key {
-		conditions = append(conditions, db.Dialect().Quote(plan.other.Field(k.at).Source())+" = "+db.Dialect().Placeholder(i+1))
+		conditions = append(conditions, condition(db.Dialect(), plan.other.Field(k.at), i+1))
 	}
 	t.statement = "select " + strings.Join(columns, ", ") + " from " + db.Dialect().Quote(name) + " where " + strings.Join(conditions, " and ") + " limit 2"
 	return t
+}
+
+// MySQL compares texts by a collation, and a decimal with a text as floats.
+func condition(d tx.Dialect, f *row.Field, n int) string {
+	column, variable := d.Quote(f.Source()), d.Placeholder(n)
+	switch {
+	case d == tx.MySQL && f.Kind == row.String:
+		return column + " = " + variable + " and cast(cast(" + column + " as char) as binary) = " + variable
+	case d == tx.MySQL && f.Kind == row.DecimalKind:
+		variable = "cast(" + variable + " as decimal(65, 30))"
+	}
+	return column + " = " + variable
 }
 
 func (t *table) find(ctx context.Context, of []byte, key []row.Value) ([]row.Value, error) {
@@ -130,7 +142,9 @@ func (t *table) query(ctx context.Context, key []row.Value) (values []row.Value,
 		if err := result.Scan(places...); err != nil {
 			return nil, fmt.Errorf("query the table: %w", err)
 		}
-		sqlvalue.Scanned(types, cells)
+		if err := sqlvalue.Scanned(t.db.Dialect(), types, cells); err != nil {
+			return nil, err
+		}
 		values = make([]row.Value, len(t.fields))
 		for i := range t.fields {
 			if text, ok := cells[i].([]byte); ok && t.db.Dialect() == tx.Postgres { // types that the driver passes as text
@@ -152,8 +166,5 @@ func (t *table) query(ctx context.Context, key []row.Value) (values []row.Value,
 }
 
 func (t *table) bind(v row.Value) any {
-	if t.db.Dialect() == tx.Postgres {
-		return sqlvalue.Postgres(v)
-	}
-	return sqlvalue.SQLite(v)
+	return sqlvalue.Bind(t.db.Dialect())(v)
 }

@@ -263,6 +263,18 @@ func (w *writer) Publishes() bool {
 	return slices.ContainsFunc(w.routes, func(way *route) bool { return itemextra.Publishes(way.component) })
 }
 
+func (w *writer) Stage(ctx context.Context) (bool, error) {
+	any := false
+	for _, way := range w.routes {
+		staged, err := itemextra.Stage(ctx, way.component)
+		if err != nil {
+			return false, way.failed(err)
+		}
+		any = any || staged
+	}
+	return any, nil
+}
+
 func (w *writer) Finish(ctx context.Context) error {
 	for _, way := range w.routes {
 		if finisher, ok := way.component.(item.Finisher); ok {

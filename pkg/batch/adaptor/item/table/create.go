@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -49,6 +50,8 @@ func (w *writer) toAdd(schema *row.Schema) (names []string) {
 	return names
 }
 
+const columnExists = 1060
+
 // Added columns may be null, since existing rows have no value for them.
 func (w *writer) addColumns(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
 	names, d := w.toAdd(schema), w.db.Dialect()
@@ -63,10 +66,14 @@ func (w *writer) addColumns(ctx context.Context, conn tx.Conn, schema *row.Schem
 	if d == tx.Postgres {
 		absent = "if not exists "
 	}
+	alter := conn
+	if d == tx.MySQL { // it would commit
+		alter = w.db.Conn()
+	}
 	for _, name := range names {
 		f := schema.Field(schema.Index(w.config.field(name)))
 		text := fmt.Sprintf("alter table %s add column %s%s %s", d.Quote(w.config.Name), absent, quoted(name), w.typeOf(f))
-		if _, err := conn.ExecContext(ctx, w.engine.oneByOne(text)); err != nil {
+		if _, err := alter.ExecContext(ctx, w.engine.oneByOne(text)); err != nil && dberr.MySQLCode(err) != columnExists {
 			return fmt.Errorf("table %s: add column %s: %w", w.config.Name, name, err)
 		}
 	}

@@ -15,8 +15,22 @@ type engine interface {
 	newBatch() batch
 	refill(ctx context.Context, conn tx.Conn, table string) (refillable, error)
 	empty(ctx context.Context, conn tx.Conn, table string, r refillable) error
-	shadow(ctx context.Context, conn tx.Conn, table, shadow string, columns []string) error
+	// shadow makes the table for the new rows, without rows, and returns its name.
+	shadow(ctx context.Context, conn tx.Conn, table, shadow string, columns []string) (string, error)
 	exclude(ctx context.Context, conn tx.Conn, table string) error
+	// keys makes a table of these columns, without rows, and returns its name.
+	keys(ctx context.Context, conn tx.Conn, table, columns string) (string, error)
+}
+
+// freshTable replaces a table in the transaction.
+func freshTable(ctx context.Context, conn tx.Conn, dialect tx.Dialect, table, columns string) (string, error) {
+	to := dialect.Quote(table)
+	for _, statement := range []string{"drop table if exists " + to, "create table " + to + " (" + columns + ")"} {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return "", err
+		}
+	}
+	return table, nil
 }
 
 type batch interface {

@@ -33,6 +33,8 @@ type syncPosition struct {
 	// Begun means that the attempts so far have kept their keys.
 	Begun bool   `json:"begun"`
 	Keys  string `json:"keys,omitempty"`
+	// Left is the table of keys that is not dropped yet (MySQL).
+	Left string `json:"left,omitempty"`
 	// Done means that rows were deleted, or that they were to stay.
 	Done bool `json:"done,omitempty"`
 }
@@ -52,6 +54,9 @@ func missingSync(db tx.Database, c config, b registry.BuildContext) (any, error)
 		return nil, err
 	}
 	s.writer.context = b.StepContext
+	if db.Dialect() == tx.MySQL {
+		return b.In.ToRecords(mysqlSync{s})
+	}
 	return b.In.ToRecords(s)
 }
 
@@ -102,7 +107,11 @@ func (w *writer) deletedMark() (mark, unmarked string, err error) {
 	}
 	kind := w.table.columns[i].kind
 	marks := map[row.Kind]string{row.Timestamp: "now()", row.DateKind: "current_date", row.Bool: "true"}
-	if d == tx.SQLite {
+	switch d {
+	case tx.Postgres:
+	case tx.MySQL:
+		marks[row.Timestamp] = "now(6)"
+	case tx.SQLite:
 		marks = map[row.Kind]string{row.Timestamp: "strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')", row.DateKind: "date('now')", row.Bool: "1"}
 	}
 	mark, ok := marks[kind]
@@ -135,8 +144,23 @@ func (s *syncWriter) WriteRecords(ctx context.Context, schema *row.Schema, recor
 
 func (s *syncWriter) keep(ctx context.Context, t tx.Tx, schema *row.Schema) (err error) {
 	w := s.writer
-	name := shadowName(w.config.Name+"_keys", s.of)
-	if s.seen == nil {
+	name := s.at.Keys
+	if name == "" {
+		var list []string
+		for _, k := range w.config.Key {
+			c := &w.table.columns[w.table.indexOf(k, w.db.Dialect())]
+			text := quoted(k) + " " + c.typeText()
+			if c.collation != "" {
+				text += " collate " + c.collation
+			}
+			list = append(list, text)
+		}
+		want := shadowName(w.config.Name+"_keys", s.of)
+		if name, err = w.engine.keys(ctx, t.Conn(), want, strings.Join(list, ", ")+", primary key ("+quotedList(w.config.Key)+")"); err != nil {
+			return fmt.Errorf("table %s: make %s for the keys: %w", w.config.Name, want, err)
+		}
+	}
+	if s.seen == nil || s.seen.config.Name != name {
 		columns := map[string]string{}
 		for _, k := range w.config.Key {
 			columns[k] = w.config.field(k)
@@ -148,22 +172,10 @@ func (s *syncWriter) keep(ctx context.Context, t tx.Tx, schema *row.Schema) (err
 	if s.at.Keys != "" {
 		return nil
 	}
-	var list []string
-	for _, k := range w.config.Key {
-		c := &w.table.columns[w.table.indexOf(k, w.db.Dialect())]
-		text := quoted(k) + " " + c.typeText()
-		if c.collation != "" {
-			text += " collate " + c.collation
-		}
-		list = append(list, text)
+	s.seen.table, s.seen.plan = relation{}, nil
+	if w.db.Dialect() != tx.MySQL {
+		s.seen.createdIn = t
 	}
-	to := w.db.Dialect().Quote(name)
-	for _, statement := range []string{"drop table if exists " + to, "create table " + to + " (" + strings.Join(list, ", ") + ", primary key (" + quotedList(w.config.Key) + "))"} {
-		if _, err := t.Conn().ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("table %s: make %s for the keys: %w", w.config.Name, name, err)
-		}
-	}
-	s.seen.table, s.seen.plan, s.seen.createdIn = relation{}, nil, t
 	s.at.Keys = name
 	return nil
 }
@@ -198,9 +210,11 @@ func (s *syncWriter) Complete(ctx context.Context) error {
 		return fmt.Errorf("table %s: delete the rows missing from the input: %w", s.writer.config.Name, err)
 	}
 	if s.at.Keys != "" {
-		if _, err := t.Conn().ExecContext(ctx, "drop table "+s.writer.db.Dialect().Quote(s.at.Keys)); err != nil {
-			return fmt.Errorf("table %s: remove %s: %w", s.writer.config.Name, s.at.Keys, err)
+		left, err := s.writer.removeOwn(ctx, t.Conn(), s.at.Keys)
+		if err != nil {
+			return err
 		}
+		s.at.Left = left
 	}
 	s.at.Keys, s.at.Done = "", true
 	return nil
@@ -216,6 +230,9 @@ func (s *syncWriter) deleteMissing(ctx context.Context, conn tx.Conn) error {
 		return err
 	}
 	text := "delete from " + w.db.Dialect().Quote(w.config.Name) + " as t where "
+	if w.db.Dialect() == tx.MySQL {
+		text = "delete t" + strings.TrimPrefix(text, "delete")
+	}
 	if mark != "" {
 		text = "update " + w.db.Dialect().Quote(w.config.Name) + " as t set " + quoted(w.config.deletedColumn()) + " = " + mark + " where " + unmarked + " and "
 	}

@@ -15,16 +15,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-type mysql struct{ config *config }
+type mysql struct {
+	db     tx.Database
+	config *config
+}
 
 // OnMySQL implements trait.OnMySQL.
 func (c *config) OnMySQL() error {
-	for key, given := range map[string]bool{
-		"delete_missing": c.DeleteMissing != "", "mode": c.refills(), "where": c.Where != "", "schema": c.Schema == schemaAdd,
-	} {
-		if given {
-			return &registry.ConfigError{Key: key, Err: errors.New("the writer table does not have this on MySQL, where DDL commits and no index is partial")}
-		}
+	if c.Where != "" {
+		return &registry.ConfigError{Key: "where", Err: errors.New("the writer table does not have this on MySQL, where no index is partial")}
 	}
 	return nil
 }
@@ -73,10 +72,7 @@ func mysqlKey(typ string) string {
 }
 
 func (e *mysql) describe(ctx context.Context, conn tx.Conn, table string) (r relation, err error) {
-	schema, name := "", table
-	if s, n, ok := strings.Cut(table, "."); ok {
-		schema, name = s, n
-	}
+	schema, name := mysqlNames(table)
 	rows, err := conn.QueryContext(ctx, `select c.column_name, c.data_type, c.column_type, coalesce(c.generation_expression, '') <> '',
 		coalesce(c.character_maximum_length, 0), coalesce(c.character_octet_length, 0), coalesce(c.numeric_scale, 0), coalesce(c.datetime_precision, 0),
 		coalesce(t.engine, ''), t.table_type, @@max_allowed_packet
@@ -277,20 +273,6 @@ func isReal(text string) bool {
 }
 
 func (e *mysql) newBatch() batch { return &mysqlBatch{} }
-
-var errNotOnMySQL = errors.New("tables of MySQL are not refilled")
-
-func (e *mysql) refill(context.Context, tx.Conn, string) (refillable, error) {
-	return refillable{}, errNotOnMySQL
-}
-
-func (e *mysql) empty(context.Context, tx.Conn, string, refillable) error { return errNotOnMySQL }
-
-func (e *mysql) shadow(context.Context, tx.Conn, string, string, []string) error {
-	return errNotOnMySQL
-}
-
-func (e *mysql) exclude(context.Context, tx.Conn, string) error { return errNotOnMySQL }
 
 // rowOf runs a statement for one row, and reports whether it found one.
 func rowOf(ctx context.Context, conn tx.Conn, statement string, args []any) (bool, error) {

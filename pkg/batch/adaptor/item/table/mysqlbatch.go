@@ -137,11 +137,7 @@ func (p *plan) mysqlInsert(n int) string {
 				set = append(set, name+" = values("+name+")")
 			}
 		}
-		if len(set) == 0 {
-			name := quoted(p.cols[p.keys[0]].name)
-			set = []string{name + " = " + name}
-		}
-		b.WriteString(" on duplicate key update " + strings.Join(set, ", "))
+		b.WriteString(" on duplicate key update " + strings.Join(p.mysqlSet(set), ", "))
 	}
 	return b.String()
 }
@@ -154,11 +150,18 @@ func (p *plan) mysqlUpdate() string {
 			set = append(set, quoted(p.cols[i].name)+" = ?")
 		}
 	}
-	if len(set) == 0 { // an upsert of keys
-		name := quoted(p.cols[p.keys[0]].name)
-		set = []string{name + " = " + name}
+	return "update " + p.into + " set " + strings.Join(p.mysqlSet(set), ", ") + p.mysqlWhere()
+}
+
+func (p *plan) mysqlSet(columns []string) []string {
+	if p.cleared != "" {
+		columns = append(columns, p.cleared)
 	}
-	return "update " + p.into + " set " + strings.Join(set, ", ") + p.mysqlWhere()
+	if len(columns) == 0 { // an upsert of keys
+		name := quoted(p.cols[p.keys[0]].name)
+		return []string{name + " = " + name}
+	}
+	return columns
 }
 
 func (p *plan) mysqlDelete() string { return "delete from " + p.into + p.mysqlWhere() }

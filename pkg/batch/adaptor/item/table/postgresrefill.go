@@ -49,14 +49,14 @@ func (e *postgres) exclude(ctx context.Context, conn tx.Conn, table string) erro
 // shadow makes a table with the checks, unique indexes and foreign keys of
 // another one, so that a bad row is found with its item. Unwritten columns and
 // foreign keys to the table itself are left to the copy into the table.
-func (e *postgres) shadow(ctx context.Context, conn tx.Conn, table, shadow string, columns []string) error {
+func (e *postgres) shadow(ctx context.Context, conn tx.Conn, table, shadow string, columns []string) (string, error) {
 	from, to := tx.Postgres.Quote(table), tx.Postgres.Quote(shadow)
 	if _, err := conn.ExecContext(ctx, "create table "+to+" (like "+from+" including constraints including indexes)"); err != nil {
-		return err
+		return "", err
 	}
 	found, err := e.describe(ctx, conn, shadow)
 	if err != nil {
-		return err
+		return "", err
 	}
 	var changes []string
 	for _, c := range found.columns {
@@ -66,16 +66,16 @@ func (e *postgres) shadow(ctx context.Context, conn tx.Conn, table, shadow strin
 	}
 	keys, err := e.foreignKeys(ctx, conn, table, columns)
 	if err != nil {
-		return err
+		return "", err
 	}
 	for _, key := range keys {
 		changes = append(changes, "add "+key)
 	}
 	if len(changes) == 0 {
-		return nil
+		return shadow, nil
 	}
 	_, err = conn.ExecContext(ctx, "alter table "+to+" "+strings.Join(changes, ", "))
-	return err
+	return shadow, err
 }
 
 func (e *postgres) foreignKeys(ctx context.Context, conn tx.Conn, table string, columns []string) (keys []string, err error) {
@@ -101,4 +101,8 @@ order by f.oid`, tx.Postgres.Quote(table))
 		left[key] = left[key] || !slices.Contains(columns, column)
 	}
 	return slices.DeleteFunc(keys, func(key string) bool { return left[key] }), rows.Err()
+}
+
+func (e *postgres) keys(ctx context.Context, conn tx.Conn, table, columns string) (string, error) {
+	return freshTable(ctx, conn, tx.Postgres, table, columns)
 }

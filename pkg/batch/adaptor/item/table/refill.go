@@ -32,6 +32,9 @@ type refillPosition struct {
 	Shadow string `json:"shadow,omitempty"`
 	// Done means that rows now go to the table itself.
 	Done bool `json:"done,omitempty"`
+	// Columns are the written ones, quoted, and Left is the shadow that is not dropped yet (MySQL).
+	Columns string `json:"columns,omitempty"`
+	Left    string `json:"left,omitempty"`
 }
 
 // newRefill returns the writer of the modes truncate and replace. All attempts of one step of one instance
@@ -59,6 +62,9 @@ func refillOf(ctx context.Context, db tx.Database, c config, b registry.BuildCon
 		return nil, err
 	}
 	r.writer.context = b.StepContext
+	if db.Dialect() == tx.MySQL {
+		return b.In.ToRecords(mysqlRefill{r})
+	}
 	return b.In.ToRecords(r)
 }
 
@@ -159,15 +165,22 @@ func (r *refillWriter) begin(ctx context.Context, conn tx.Conn, schema *row.Sche
 	if err := r.writer.prepare(ctx, conn, schema); err != nil {
 		return err
 	}
-	name := r.writer.config.Name
-	shadow := shadowName(name, r.attempt)
-	if _, err := conn.ExecContext(ctx, "drop table if exists "+r.writer.db.Dialect().Quote(shadow)); err != nil {
-		return fmt.Errorf("table %s: remove %s, left over from an earlier attempt: %w", name, shadow, err)
+	name, d := r.writer.config.Name, r.writer.db.Dialect()
+	shadow, columns := shadowName(name, r.attempt), r.writer.plan.names()
+	if d != tx.MySQL {
+		if _, err := conn.ExecContext(ctx, "drop table if exists "+d.Quote(shadow)); err != nil {
+			return fmt.Errorf("table %s: remove %s, left over from an earlier attempt: %w", name, shadow, err)
+		}
 	}
-	if err := r.writer.engine.shadow(ctx, conn, name, shadow, r.writer.plan.names()); err != nil {
-		return fmt.Errorf("table %s: make %s for the new rows: %w", name, shadow, err)
+	shadow, err := r.writer.engine.shadow(ctx, conn, name, shadow, columns)
+	if err != nil {
+		return fmt.Errorf("table %s: make a table for the new rows: %w", name, err)
 	}
-	r.goTo(refillPosition{Shadow: shadow})
+	at := refillPosition{Shadow: shadow}
+	if d == tx.MySQL {
+		at.Columns = quotedList(columns)
+	}
+	r.goTo(at)
 	return nil
 }
 
@@ -202,13 +215,27 @@ func (r *refillWriter) Complete(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	done := refillPosition{Done: true}
 	if shadow != "" {
-		if _, err := t.Conn().ExecContext(ctx, "drop table "+r.writer.db.Dialect().Quote(shadow)); err != nil {
-			return fmt.Errorf("table %s: remove %s: %w", r.writer.config.Name, shadow, err)
+		if done.Left, err = r.writer.removeOwn(ctx, t.Conn(), shadow); err != nil {
+			return err
 		}
 	}
-	r.goTo(refillPosition{Done: true})
+	r.goTo(done)
 	return nil
+}
+
+// removeOwn removes a table of the step in the transaction. Where a DROP would commit, the table is emptied, and left to be
+// dropped after the commit.
+func (w *writer) removeOwn(ctx context.Context, conn tx.Conn, table string) (left string, err error) {
+	statement := "drop table "
+	if w.db.Dialect() == tx.MySQL {
+		statement, left = "delete from ", table
+	}
+	if _, err := conn.ExecContext(ctx, statement+w.db.Dialect().Quote(table)); err != nil {
+		return "", fmt.Errorf("table %s: remove %s: %w", w.config.Name, table, err)
+	}
+	return left, nil
 }
 
 // DELETE does not block readers, which see the old rows until the commit; other writers wait.
@@ -222,17 +249,11 @@ func (r *refillWriter) exchange(ctx context.Context, conn tx.Conn) error {
 	}
 	statements := []string{"delete from " + d.Quote(w.config.Name)}
 	if r.at.Shadow != "" {
-		found, err := w.engine.describe(ctx, conn, r.at.Shadow)
+		columns, err := r.shadowColumns(ctx, conn)
 		if err != nil {
-			return fmt.Errorf("table %s: look up %s: %w", w.config.Name, r.at.Shadow, err)
+			return err
 		}
-		var names []string
-		for _, c := range found.columns {
-			if c.refused == "" {
-				names = append(names, c.name)
-			}
-		}
-		statements = append(statements, fmt.Sprintf("insert into %s (%s) select %s from %s", d.Quote(w.config.Name), quotedList(names), quotedList(names), d.Quote(r.at.Shadow)))
+		statements = append(statements, fmt.Sprintf("insert into %s (%s) select %s from %s", d.Quote(w.config.Name), columns, columns, d.Quote(r.at.Shadow)))
 	}
 	var took int64
 	for _, text := range statements {
@@ -248,6 +269,23 @@ func (r *refillWriter) exchange(ctx context.Context, conn tx.Conn) error {
 		return nil
 	}
 	return r.exchanged(ctx, conn, took)
+}
+
+func (r *refillWriter) shadowColumns(ctx context.Context, conn tx.Conn) (string, error) {
+	if r.at.Columns != "" {
+		return r.at.Columns, nil
+	}
+	found, err := r.writer.engine.describe(ctx, conn, r.at.Shadow)
+	if err != nil {
+		return "", fmt.Errorf("table %s: look up %s: %w", r.writer.config.Name, r.at.Shadow, err)
+	}
+	var names []string
+	for _, c := range found.columns {
+		if c.refused == "" {
+			names = append(names, c.name)
+		}
+	}
+	return quotedList(names), nil
 }
 
 func (r *refillWriter) exchanged(ctx context.Context, conn tx.Conn, took int64) error {

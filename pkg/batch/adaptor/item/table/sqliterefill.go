@@ -52,23 +52,23 @@ const (
 
 // shadow makes a table from the statements of another one and of its unique indexes. AUTOINCREMENT
 // continues.
-func (e *sqlite) shadow(ctx context.Context, conn tx.Conn, table, shadow string, _ []string) error {
+func (e *sqlite) shadow(ctx context.Context, conn tx.Conn, table, shadow string, _ []string) (string, error) {
 	schema, name := schemaOf(table)
 	text, err := e.statement(ctx, conn, schema, name)
 	if err != nil {
-		return err
+		return "", err
 	}
 	rest, ok := strings.CutPrefix(text, createTable)
 	if ok {
 		rest, ok = cutName(rest)
 	}
 	if !ok {
-		return errNoText
+		return "", errNoText
 	}
 	statements := []string{createTable + tx.SQLite.Quote(shadow) + " " + rest}
 	indexes, err := e.uniqueIndexes(ctx, conn, schema, name)
 	if err != nil {
-		return err
+		return "", err
 	}
 	_, bare := schemaOf(shadow)
 	for i, index := range indexes {
@@ -76,15 +76,15 @@ func (e *sqlite) shadow(ctx context.Context, conn tx.Conn, table, shadow string,
 	}
 	for _, s := range statements {
 		if _, err := conn.ExecContext(ctx, s); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if !strings.Contains(strings.ToUpper(rest), "AUTOINCREMENT") {
-		return nil
+		return shadow, nil
 	}
 	sequence := quoted(schema) + ".sqlite_sequence"
 	_, err = conn.ExecContext(ctx, "insert into "+sequence+" (name, seq) select ?1, seq from "+sequence+" where lower(name) = lower(?2)", bare, name)
-	return err
+	return shadow, err
 }
 
 func (e *sqlite) statement(ctx context.Context, conn tx.Conn, schema, name string) (text string, err error) {
@@ -124,3 +124,7 @@ func (e *sqlite) uniqueIndexes(ctx context.Context, conn tx.Conn, schema, name s
 }
 
 var errNoText = errors.New("the statement that created it cannot be parsed")
+
+func (e *sqlite) keys(ctx context.Context, conn tx.Conn, table, columns string) (string, error) {
+	return freshTable(ctx, conn, tx.SQLite, table, columns)
+}

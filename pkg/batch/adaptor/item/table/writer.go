@@ -63,7 +63,7 @@ func newWriter(db tx.Database, cfg config, schema *row.Schema) (*writer, error) 
 	case tx.SQLite:
 		w.engine = &sqlite{zone: cfg.zone}
 	case tx.MySQL:
-		w.engine = &mysql{config: &w.config}
+		w.engine = &mysql{db: db, config: &w.config}
 		if err := cfg.OnMySQL(); err != nil {
 			return nil, fmt.Errorf("table: %w", err)
 		}

@@ -138,6 +138,7 @@ type fixedWriterConfig struct {
 	TypeAt      string                      `key:"type_at" doc:"The position of the type's name, if it is not at the beginning of the record: FIRST-LAST."`
 	Length      int                         `key:"length" doc:"The length of a record in bytes, in a file without line ends: positions are then bytes. Without it a record is a line."`
 	Append      bool                        `key:"append" default:"false" doc:"Append to the existing file; without it the file is replaced. The part begins as a copy of the file. A last line without a line end gets one. The header is not written again; the file's header must be the same as this step's. There is no trailer."`
+	Together    bool                        `key:"together" default:"false" doc:"In a partitioned step: write one file from all parts, in their order. Each part keeps PATH.part.NAME until all parts are complete; then the step joins them and publishes the file. The header is written once, and a trailer has the sums of all parts. Without partitions it is refused."`
 	Record      string                      `key:"record" literal:"true" doc:"The text at the start of each record."`
 	Header      string                      `key:"header" doc:"The first line, such as H${params.date}."`
 	Trailer     *trailerConfig              `key:"trailer" doc:"The last line."`
@@ -157,6 +158,9 @@ func (c *fixedWriterConfig) Validate() error {
 		errs = append(errs, &registry.ConfigError{Key: "append", Err: errors.New("the file has a trailer, and nothing can follow it: remove one of the two")})
 	case c.Append && c.Records != nil:
 		errs = append(errs, &registry.ConfigError{Key: "append", Err: errors.New("a file with several record types has headers and trailers, so it must be written as a whole")})
+	}
+	if c.Together && c.Records != nil {
+		errs = append(errs, &registry.ConfigError{Key: "together", Err: errors.New("headers and trailers of several record types belong to the records around them, so parts cannot be joined: write the file in a step without partitions")})
 	}
 	return errors.Join(append(errs, checkMarks(c.Record, c.Header, c.Trailer)...)...)
 }

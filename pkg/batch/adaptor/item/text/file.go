@@ -21,6 +21,7 @@ type file struct {
 	accept             bool
 	size               int // 0 means that a record is a line
 
+	filestream.Confined
 	in   *filestream.Input
 	at   int64 // offset of the next line
 	past int64 // lines before it
@@ -44,7 +45,7 @@ func (f *file) open(ctx context.Context, at *filePosition) error {
 	if f.longest == 0 {
 		f.longest = defaultMaxLine
 	}
-	cfg := filestream.InputConfig{Path: f.path, Compression: f.compression, Member: f.member, Encoding: f.encoding, Accept: f.accept, Lines: f.size == 0, Raw: f.size > 0}
+	cfg := filestream.InputConfig{Path: f.path, Compression: f.compression, Member: f.member, Encoding: f.encoding, Accept: f.accept, Divided: f.Divided(), Lines: f.size == 0, Raw: f.size > 0}
 	var from *filestream.InputPosition
 	if at != nil {
 		from = &at.InputPosition
@@ -97,6 +98,9 @@ func (f *file) next(ctx context.Context) (string, error) {
 	}
 	if f.dead != nil {
 		return "", f.dead
+	}
+	if f.Ends(f.at) {
+		return "", io.EOF
 	}
 	text, err := f.take(ctx)
 	switch {
@@ -180,6 +184,7 @@ func (f *file) OpenRaw(_ context.Context, meta item.Meta, raw item.RawText) erro
 	if f.longest == 0 {
 		f.longest = defaultMaxLine
 	}
+	f.Whole()
 	f.path, f.in, f.dead = meta.Path, filestream.TextInput(raw.Text, raw.Offset), nil
 	f.goTo(raw.Offset, max(meta.Line-1, 0))
 	return nil
@@ -189,7 +194,11 @@ func (f *file) position() (filePosition, error) {
 	if f.in == nil {
 		return filePosition{}, fmt.Errorf("%s: the reader is not open", f.name)
 	}
-	return filePosition{InputPosition: f.in.Position(f.at), Lines: f.past}, nil
+	return f.positionAt(filestream.Cut{Offset: f.at, Lines: f.past}), nil
+}
+
+func (f *file) positionAt(at filestream.Cut) filePosition {
+	return filePosition{InputPosition: f.in.Position(at.Offset), Lines: at.Lines}
 }
 
 // IndependentOf implements item.Independent: no step changes the file that it reads.

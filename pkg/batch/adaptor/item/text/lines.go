@@ -36,6 +36,7 @@ func (c *linesConfig) Validate() error {
 type linesWriterConfig struct {
 	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
 	Append      bool                        `key:"append" default:"false" doc:"Append to the existing file; without it the file is replaced. The part begins as a copy of the file. A last line without a line end gets one."`
+	Together    bool                        `key:"together" default:"false" doc:"In a partitioned step: write one file from all parts, in their order. Each part keeps PATH.part.NAME until all parts are complete; then the step joins them and publishes the file. Without partitions it is refused."`
 	LineEnd     string                      `key:"line_end" default:"lf" enum:"lf,crlf" doc:"The line ending."`
 	Encoding    filestream.EncodingName     `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
 	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
@@ -136,7 +137,7 @@ func newLinesReader(cfg linesConfig) (item.Reader, error) {
 		return nil, fmt.Errorf("lines: %w", err)
 	}
 	return itemType.FromRecords(&linesReader{
-		file:   file{name: "lines", path: cfg.Path, compression: cfg.Compression, member: cfg.Member, encoding: cfg.Encoding, longest: cfg.MaxLine},
+		file:   file{name: "lines", Confined: filestream.Confined{By: "lines"}, path: cfg.Path, compression: cfg.Compression, member: cfg.Member, encoding: cfg.Encoding, longest: cfg.MaxLine},
 		schema: itemType.Schema(),
 	})
 }
@@ -150,7 +151,7 @@ func (r *linesReader) Schema() *row.Schema { return r.schema }
 
 // Open opens the file.
 func (r *linesReader) Open(ctx context.Context, at item.Position) error {
-	if at == nil {
+	if at = r.Start(at); at == nil {
 		return r.open(ctx, nil)
 	}
 	var pos filePosition
@@ -191,7 +192,7 @@ func newLinesWriter(cfg linesWriterConfig, use registry.BuildContext) (item.Writ
 		return nil, fmt.Errorf("lines: %w", err)
 	}
 	return newOutput(outConfig{
-		name: "lines", path: cfg.Path, compression: cfg.Compression, appends: cfg.Append, encoding: cfg.Encoding, lineEnd: cfg.LineEnd,
+		name: "lines", path: cfg.Path, compression: cfg.Compression, appends: cfg.Append, together: cfg.Together, encoding: cfg.Encoding, lineEnd: cfg.LineEnd,
 		put: func(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error) {
 			f := schema.Field(0)
 			dst, err := appendText(dst, f, record[0])

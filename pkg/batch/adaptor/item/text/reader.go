@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/recordtypes"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -28,7 +29,7 @@ func newFixedReader(cfg fixedReaderConfig, itemType item.Type) (item.Reader, err
 		return nil, fmt.Errorf("fixed: header: %w", err)
 	}
 	return itemType.FromRecords(&reader{
-		file: file{name: "fixed", path: cfg.Path, compression: cfg.Compression, member: cfg.Member, encoding: cfg.Encoding, longest: cfg.MaxLine, size: cfg.Length},
+		file: file{name: "fixed", Confined: filestream.Confined{By: dividedBy(&cfg)}, path: cfg.Path, compression: cfg.Compression, member: cfg.Member, encoding: cfg.Encoding, longest: cfg.MaxLine, size: cfg.Length},
 		cfg:  cfg, head: header, program: p, record: fileRecord{program: p}, needed: p.needed(), state: p.plan.Start(), schema: itemType.Schema(),
 	})
 }
@@ -58,7 +59,7 @@ func (r *reader) Schema() *row.Schema { return r.schema }
 // Open opens the file, and reads its header.
 func (r *reader) Open(ctx context.Context, at item.Position) error {
 	r.single, r.state = false, r.program.plan.Start()
-	if at != nil {
+	if at = r.Start(at); at != nil {
 		var pos readerPosition
 		if err := json.Unmarshal(at, &pos); err != nil {
 			return fmt.Errorf("fixed: cannot restart: the stored position is unreadable: %w", err)

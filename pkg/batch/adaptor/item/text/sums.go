@@ -118,6 +118,18 @@ func (s *sums) restore(p sumPosition) error {
 	return nil
 }
 
+func (s *sums) addAll(p sumPosition) (err error) {
+	if len(p.Sums) != len(s.cells) {
+		return errors.New("a part was written with other sums of the trailer: restart with --from-start")
+	}
+	for i, sum := range p.Sums {
+		if err == nil {
+			s.totals[i], err = s.totals[i].Add(sum)
+		}
+	}
+	return err
+}
+
 func (s *sums) appendTo(text string, of shape, schema *row.Schema) ([]byte, error) {
 	text, err := of.marked(text)
 	if err != nil {

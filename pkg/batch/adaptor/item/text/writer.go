@@ -46,7 +46,7 @@ func newFixedWriter(cfg fixedWriterConfig, use registry.BuildContext) (item.Writ
 		form["length"] = strconv.Itoa(cfg.Length)
 	}
 	out := outConfig{
-		name: "fixed", path: cfg.Path, compression: cfg.Compression, appends: cfg.Append, encoding: cfg.Encoding, lineEnd: cfg.LineEnd, shape: l.shape,
+		name: "fixed", path: cfg.Path, compression: cfg.Compression, appends: cfg.Append, together: cfg.Together, encoding: cfg.Encoding, lineEnd: cfg.LineEnd, shape: l.shape,
 		header: cfg.Header, put: l.appendRecord, sums: total, form: form,
 	}
 	if cfg.Trailer != nil {
@@ -185,7 +185,7 @@ func appendText(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
 
 type outConfig struct {
 	name, path, lineEnd string
-	appends             bool
+	appends, together   bool
 	compression         filestream.WriteCompression
 	encoding            filestream.EncodingName
 	header              string
@@ -243,7 +243,7 @@ func newOutput(cfg outConfig, use registry.BuildContext) (item.Writer, error) {
 		form[name] = value
 	}
 	w.out = filestream.NewOutput(filestream.OutputConfig{
-		Path: cfg.path, Compression: cfg.compression, Append: appends, Form: form, Mode: use.FileMode, Attempt: use.Attempt,
+		Path: cfg.path, Compression: cfg.compression, Append: appends, Together: cfg.together, Form: form, Mode: use.FileMode, Attempt: use.Attempt,
 	})
 	return use.In.ToRecords(w)
 }
@@ -299,6 +299,9 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 		}
 	}
 	_, err := w.out.Write(w.buf)
+	if err == nil {
+		err = filestream.EndHead(w.out)
+	}
 	return w.named(err)
 }
 
@@ -430,13 +433,21 @@ func (w *writer) Position() (item.Position, error) {
 	return json.Marshal(pos)
 }
 
-func (w *writer) Release(context.Context) error { return w.named(w.out.Release()) }
+func (w *writer) Release(ctx context.Context) error { return w.named(w.out.Release(ctx)) }
 
-func (w *writer) Finish(context.Context) error {
+func (w *writer) Stage(ctx context.Context) (bool, error) {
+	if err := w.setTrailer(); err != nil {
+		return false, w.named(err)
+	}
+	staged, err := w.out.Stage(ctx)
+	return staged, w.named(err)
+}
+
+func (w *writer) Finish(ctx context.Context) error {
 	if err := w.setTrailer(); err != nil {
 		return w.named(err)
 	}
-	return w.named(w.out.Finish())
+	return w.named(w.out.Finish(ctx))
 }
 
 func (w *writer) Close(context.Context) error { return w.out.Close() }

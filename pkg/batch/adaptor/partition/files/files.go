@@ -1,6 +1,6 @@
-// Package files is the partitioner `files`: one part for each matching file.
+// Package files has the partitioners `files`, one part for each matching file, and `lines`, parts of one file.
 //
-// It imports core, core/registry, internal/filestream, internal/partname and internal/place.
+// It imports core, core/registry, internal/filestream, internal/partname, internal/place and internal/urlpath.
 package files
 
 import (
@@ -55,7 +55,7 @@ flow:
 		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) {
 			return newPartitioner(*cfg.(*config))
 		},
-	}}
+	}, linesComponent()}
 }
 
 func types(any) (map[string]reflect.Type, error) {
@@ -73,7 +73,7 @@ func newPartitioner(cfg config) (core.Partitioner, error) {
 }
 
 func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Partition, error) {
-	found, err := place.Disk(ctx).Find(ctx, p.config.Glob)
+	found, err := place.Find(ctx, p.config.Glob)
 	if err != nil {
 		return nil, fmt.Errorf("files: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 
@@ -40,6 +41,9 @@ func (c *config) Validate() error {
 	}
 	return errors.Join(errs...)
 }
+
+// OnMySQL implements trait.OnMySQL.
+func (c *config) OnMySQL() error { return nil }
 
 // Components describes the partitioner.
 func Components() []registry.Component {
@@ -126,6 +130,12 @@ func (p *partitioner) bounds(ctx context.Context) (low, high int64, empty bool, 
 }
 
 func integer(x any) (int64, error) {
+	if text, is := x.([]byte); is { // of MySQL
+		x = string(text)
+	}
+	if n, is := x.(uint64); is && n <= math.MaxInt64 {
+		return int64(n), nil
+	}
 	n, ok := x.(int64)
 	if !ok {
 		return 0, fmt.Errorf("%v is a %T, not an integer: the key must be a column of integers", x, x)
@@ -140,12 +150,8 @@ func (p *partitioner) statement() (string, []any, error) {
 	var args []any
 	if !p.config.Where.IsZero() {
 		text, values := p.config.Where.Render(d.Placeholder)
-		bind := sqlvalue.SQLite
-		if d == tx.Postgres {
-			bind = sqlvalue.Postgres
-		}
 		var err error
-		if args, err = sqlvalue.Args(values, bind); err != nil {
+		if args, err = sqlvalue.Args(values, sqlvalue.Bind(d)); err != nil {
 			return "", nil, err
 		}
 		where, condition = "\nwhere (\n"+text+"\n)", " and (\n"+text+"\n)"

@@ -63,7 +63,7 @@ func TestRangesCoverEverythingWithoutGapOrOverlapAndNeverOverflow(t *testing.T) 
 
 func TestEveryRowIsInOneRange(t *testing.T) {
 	t.Parallel()
-	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+	testengine.AllDatabases(t, func(t *testing.T, db tx.Database) {
 		testengine.Exec(t, db, `create table "kunde" (id bigint primary key, "a.b" int)`)
 		rapid.Check(t, func(t *rapid.T) {
 			testengine.Exec(t, db, "delete from kunde")
@@ -94,7 +94,7 @@ func TestEveryRowIsInOneRange(t *testing.T) {
 
 func TestWhereNarrowsTheRangesByBindVariables(t *testing.T) {
 	t.Parallel()
-	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+	testengine.AllDatabases(t, func(t *testing.T, db tx.Database) {
 		testengine.Exec(t, db, "create table kunde (id int, region text)")
 		testengine.Exec(t, db, "insert into kunde values (1, 'a'), (10, 'b'), (19, 'b'), (100, 'a'), (null, 'a')")
 		parts, err := partition(t, db, config{
@@ -112,7 +112,7 @@ func TestWhereNarrowsTheRangesByBindVariables(t *testing.T) {
 
 func TestAKeyThatWouldLoseRowsIsRefused(t *testing.T) {
 	t.Parallel()
-	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+	testengine.AllDatabases(t, func(t *testing.T, db tx.Database) {
 		testengine.Exec(t, db, "create table kunde (id int, name text, amount numeric(10,2))")
 		testengine.Exec(t, db, "insert into kunde values (1, '9', 1.5), (null, '10', 2.5), (7, 'x', 3)")
 		for key, want := range map[string]string{"id": "the key is null", "name": "not an integer", "amount": "not an integer", "missing": "missing"} {

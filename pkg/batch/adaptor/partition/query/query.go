@@ -50,6 +50,9 @@ func (c *config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// OnMySQL implements trait.OnMySQL.
+func (c *config) OnMySQL() error { return nil }
+
 func (c *config) checkItem() error {
 	if c.Item == nil {
 		return errors.New("name the columns and their types: ${part.COLUMN} must be known before the query runs")
@@ -143,11 +146,7 @@ func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Parti
 
 func (p *partitioner) read(ctx context.Context) (parts []core.Partition, err error) {
 	text, args := p.config.SQL.Render(p.db.Dialect().Placeholder)
-	bind := sqlvalue.SQLite
-	if p.db.Dialect() == tx.Postgres {
-		bind = sqlvalue.Postgres
-	}
-	if args, err = sqlvalue.Args(args, bind); err != nil {
+	if args, err = sqlvalue.Args(args, sqlvalue.Bind(p.db.Dialect())); err != nil {
 		return nil, err
 	}
 	txwork.Authored(ctx)
@@ -210,7 +209,9 @@ func (p *partitioner) part(rows *sql.Rows, types []*sql.ColumnType, written []st
 	if err := rows.Scan(targets...); err != nil {
 		return core.Partition{}, err
 	}
-	sqlvalue.Scanned(types, cells)
+	if err := sqlvalue.Scanned(p.db.Dialect(), types, cells); err != nil {
+		return core.Partition{}, err
+	}
 	part := core.Partition{Name: strconv.Itoa(index + 1), Index: index, Context: core.NewExecutionContext()}
 	schema := p.config.Item.Schema()
 	var errs []error

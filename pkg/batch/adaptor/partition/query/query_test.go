@@ -32,7 +32,7 @@ func partition(t *testing.T, db tx.Database, cfg config) ([]core.Partition, erro
 
 func TestEveryRowIsAPartThatKnowsItsColumns(t *testing.T) {
 	t.Parallel()
-	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+	testengine.AllDatabases(t, func(t *testing.T, db tx.Database) {
 		testengine.Exec(t, db, "create table region (code text, since date, at timestamp, active boolean, n bigint, x double precision)")
 		testengine.Exec(t, db, "insert into region values ('north east', '2020-02-29', '2021-01-02 03:04:05', true, 9007199254740993, 1.5), ('zoo', '2021-01-01', '2021-01-02 03:04:05', true, -1, 2)")
 		parts, err := partition(t, db, config{
@@ -59,7 +59,7 @@ func TestEveryRowIsAPartThatKnowsItsColumns(t *testing.T) {
 
 func TestWithoutANamePartsAreNamedByTheirRowAndOtherwiseMadeUnique(t *testing.T) {
 	t.Parallel()
-	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+	testengine.AllDatabases(t, func(t *testing.T, db tx.Database) {
 		testengine.Exec(t, db, "create table region (code int)")
 		testengine.Exec(t, db, "insert into region values (7), (7), (8)")
 		n := row.Field{Name: "code", Kind: row.Int}
@@ -78,7 +78,7 @@ func TestWithoutANamePartsAreNamedByTheirRowAndOtherwiseMadeUnique(t *testing.T)
 
 func TestAValueThatDoesNotFitFailsAndNamesTheRow(t *testing.T) {
 	t.Parallel()
-	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+	testengine.AllDatabases(t, func(t *testing.T, db tx.Database) {
 		testengine.Exec(t, db, "create table region (code text)")
 		testengine.Exec(t, db, "insert into region values ('7'), ('x'), (null)")
 		n := rowType(t, row.Field{Name: "code", Kind: row.Int})

@@ -87,6 +87,14 @@ func (c *config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// OnMySQL implements trait.OnMySQL.
+func (c *config) OnMySQL() error {
+	if c.Store == "" {
+		return nil
+	}
+	return &registry.ConfigError{Key: "store", Err: errors.New("INSERT ... SELECT reads newer rows there than those that were counted")}
+}
+
 func columnsOf(list string) []string {
 	names := strings.Split(list, ",")
 	for i := range names {
@@ -200,7 +208,7 @@ func (t *tasklet) inSnapshot(ctx context.Context, f func(ctx context.Context) er
 		}
 	}
 	attr := tx.Attr{ReadOnly: !stores}
-	if t.db.Dialect() == tx.Postgres {
+	if t.db.Dialect() != tx.SQLite {
 		attr.Isolation = snapshotIsolation
 	}
 	return tx.NewManager(t.db).Do(ctx, attr, f)

@@ -95,10 +95,7 @@ func (r *run) source(statement registry.SQL) (query, error) {
 }
 
 func (r *run) bind(v row.Value) any {
-	if r.db.Dialect() == tx.Postgres {
-		return sqlvalue.Postgres(v)
-	}
-	return sqlvalue.SQLite(v)
+	return sqlvalue.Bind(r.db.Dialect())(v)
 }
 
 // its query returns the rows that break it
@@ -109,6 +106,14 @@ type rule struct {
 
 // Without q, SQLite would take a name without a column for a text.
 func (r *run) column(name string) string { return `q."` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// MySQL would compare texts by a collation.
+func (r *run) asText(column string) string {
+	if r.db.Dialect() == tx.MySQL {
+		return "cast(cast(" + column + " as char) as binary)"
+	}
+	return "cast(" + column + " as text)"
+}
 
 func (r *run) rules(src query) []rule {
 	var list []rule
@@ -139,7 +144,7 @@ func (r *run) rules(src query) []rule {
 			places = append(places, r.db.Dialect().Placeholder(len(src.args)+i+1))
 		}
 		c := r.column(name)
-		add("accepted_values "+name, "", fmt.Sprintf("%s is not null and cast(%s as text) not in (%s)", c, c, strings.Join(places, ", ")), values...)
+		add("accepted_values "+name, "", fmt.Sprintf("%s is not null and %s not in (%s)", c, r.asText(c), strings.Join(places, ", ")), values...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.config.Relationships)) {
 		parent := r.config.Relationships[name]
@@ -196,12 +201,12 @@ func (r *run) explain(ctx context.Context, q query, err error) error {
 	if !found {
 		return err
 	}
-	names, nerr := r.columns(ctx, q)
+	types, nerr := r.columnTypes(ctx, q)
 	if nerr != nil {
 		return err
 	}
 	name, _, _ := strings.Cut(quoted, " ")
-	return fmt.Errorf("%w%s", err, nearest.Hint(strings.Trim(name, `"`), names))
+	return fmt.Errorf("%w%s", err, nearest.Hint(strings.Trim(name, `"`), namesOf(types)))
 }
 
 func (r *run) first(ctx context.Context, asJSON string, q query, order string) (texts []string, err error) {
@@ -234,10 +239,14 @@ func (r *run) rowText(ctx context.Context, q query) (string, error) {
 	if r.db.Dialect() == tx.Postgres {
 		return "cast(row_to_json(q) as text)", nil
 	}
-	names, err := r.columns(ctx, q)
+	types, err := r.columnTypes(ctx, q)
 	if err != nil {
 		return "", err
 	}
+	if r.db.Dialect() == tx.MySQL {
+		return r.mysqlText(types), nil
+	}
+	names := namesOf(types)
 	parts := make([]string, len(names))
 	for i, name := range names {
 		c := r.column(name)
@@ -247,13 +256,36 @@ func (r *run) rowText(ctx context.Context, q query) (string, error) {
 	return "'{' || " + strings.Join(parts, " || ',' || ") + " || '}'", nil
 }
 
-func (r *run) columns(ctx context.Context, q query) (names []string, err error) {
+func (r *run) mysqlText(types []*sql.ColumnType) string {
+	parts := make([]string, len(types))
+	for i, t := range types {
+		c := r.column(t.Name())
+		switch typ := t.DatabaseTypeName(); {
+		case strings.HasSuffix(typ, "BINARY") || strings.HasSuffix(typ, "BLOB") || typ == "GEOMETRY":
+			c = "hex(" + c + ")"
+		case typ == "BIT":
+			c += " + 0"
+		}
+		parts[i] = fmt.Sprintf("'%s', %s", strings.NewReplacer("'", "''", `\`, `\\`).Replace(t.Name()), c)
+	}
+	return "json_object(" + strings.Join(parts, ", ") + ")"
+}
+
+func namesOf(types []*sql.ColumnType) []string {
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = t.Name()
+	}
+	return names
+}
+
+func (r *run) columnTypes(ctx context.Context, q query) (types []*sql.ColumnType, err error) {
 	rows, err := tx.ConnOf(ctx, r.db).QueryContext(ctx, "select * from "+q.source+" limit 0", q.args[:q.sourceArgs]...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Err(), rows.Close()) }()
-	return rows.Columns()
+	return rows.ColumnTypes()
 }
 
 func createStore(ctx context.Context, db tx.Database, name string) error {

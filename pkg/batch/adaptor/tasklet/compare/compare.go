@@ -54,6 +54,9 @@ func (c *config) Connections() []trait.Connection {
 	return []trait.Connection{{Database: c.Left.Database, Use: trait.Kept}, {Database: c.Right.Database, Use: trait.Kept}}
 }
 
+// OnMySQL implements trait.OnMySQL.
+func (c *config) OnMySQL() error { return nil }
+
 // Validate checks the options that need no database.
 func (c *config) Validate() error {
 	var errs []error

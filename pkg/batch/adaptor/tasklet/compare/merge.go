@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 type merge struct {
@@ -29,7 +30,10 @@ type merge struct {
 func (m *merge) close() (err error) {
 	for _, s := range m.sides {
 		if s != nil {
-			err = errors.Join(err, s.rows.Close())
+			s.cancel()
+			if failure := s.rows.Close(); s.dialect != tx.MySQL { // there it was cancelled
+				err = errors.Join(err, failure)
+			}
 		}
 	}
 	return err

@@ -20,14 +20,15 @@ import (
 )
 
 type side struct {
-	explain    func(error) error
-	isPostgres bool
-	rows       *sql.Rows
-	types      []*sql.ColumnType
-	names      []string
-	keys       []int
-	cells      []any
-	targets    []any
+	explain func(error) error
+	dialect tx.Dialect
+	cancel  context.CancelFunc
+	rows    *sql.Rows
+	types   []*sql.ColumnType
+	names   []string
+	keys    []int
+	cells   []any
+	targets []any
 	// for local times, nil means UTC
 	zone  *time.Location
 	times []string
@@ -42,11 +43,7 @@ func openSide(ctx context.Context, db tx.Database, from sideConfig, key []string
 		statement = registry.SQL{Parts: []string{"select * from " + db.Dialect().Quote(from.Table)}}
 	}
 	text, args := statement.Render(db.Dialect().Placeholder)
-	bind := sqlvalue.SQLite
-	if db.Dialect() == tx.Postgres {
-		bind = sqlvalue.Postgres
-	}
-	args, err := sqlvalue.Args(args, bind)
+	args, err := sqlvalue.Args(args, sqlvalue.Bind(db.Dialect()))
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +51,7 @@ func openSide(ctx context.Context, db tx.Database, from sideConfig, key []string
 		args = append([]any{pgx.QueryExecModeDescribeExec}, args...)
 	}
 	source := "select * from (\n" + strings.TrimRight(text, "; \t\r\n") + "\n) q"
-	s := &side{zone: zone, isPostgres: db.Dialect() == tx.Postgres, explain: func(err error) error { return sqlerr.In(from.SQL, db.Dialect(), source, err) }}
+	s := &side{zone: zone, dialect: db.Dialect(), cancel: func() {}, explain: func(err error) error { return sqlerr.In(from.SQL, db.Dialect(), source, err) }}
 	if len(key) > 0 {
 		// The order of a key depends on its column's type.
 		if err := s.open(ctx, db, source+" limit 0", args); err != nil {
@@ -68,6 +65,9 @@ func openSide(ctx context.Context, db tx.Database, from sideConfig, key []string
 	}
 	if zone != nil && db.Dialect() == tx.SQLite {
 		source, s.times = sqlvalue.AsWritten(ctx, db.Conn(), source, args)
+	}
+	if db.Dialect() == tx.MySQL { // its driver would read the rows that are left
+		ctx, s.cancel = context.WithCancel(ctx)
 	}
 	return s, s.open(ctx, db, source, args)
 }
@@ -102,6 +102,9 @@ func (s *side) findKey(dialect tx.Dialect, key []string) (string, error) {
 		switch {
 		case dialect == tx.SQLite:
 			columns[i] += " collate binary"
+		case dialect == tx.MySQL && !isOrderedByMySQL(s.types[at].DatabaseTypeName()):
+			columns[i] = "cast(cast(" + columns[i] + " as char) as binary)"
+		case dialect == tx.MySQL:
 		case !isOrdered(s.types[at].DatabaseTypeName()):
 			columns[i] = "cast(" + columns[i] + ` as text) collate "C"`
 		}
@@ -112,6 +115,11 @@ func (s *side) findKey(dialect tx.Dialect, key []string) (string, error) {
 // isOrdered reports whether PostgreSQL orders the type as order does.
 func isOrdered(typ string) bool {
 	return slices.Contains([]string{"INT2", "INT4", "INT8", "FLOAT4", "FLOAT8", "NUMERIC", "BOOL", "DATE", "TIMESTAMP", "TIMESTAMPTZ"}, typ)
+}
+
+func isOrderedByMySQL(typ string) bool {
+	return slices.Contains([]string{"TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT", "YEAR", "DOUBLE", "DECIMAL", "DATE", "DATETIME", "TIMESTAMP",
+		"BINARY", "VARBINARY", "BLOB"}, strings.TrimPrefix(typ, "UNSIGNED "))
 }
 
 func (s *side) find(name string) int {
@@ -127,21 +135,27 @@ func (s *side) next() error {
 	if err := s.rows.Scan(s.targets...); err != nil {
 		return err
 	}
-	sqlvalue.Scanned(s.types, s.cells)
+	if err := sqlvalue.Scanned(s.dialect, s.types, s.cells); err != nil {
+		return err
+	}
 	s.row = make([]value, len(s.cells))
 	for i, x := range s.cells {
 		typ := s.types[i].DatabaseTypeName()
 		if padded, is := x.(string); is && typ == "BPCHAR" {
 			x = strings.TrimRight(padded, " ")
 		}
-		v := valueOf(x, typ == "NUMERIC")
+		v := valueOf(x, s.isNumber(typ))
 		if s.times != nil && s.times[i] != "" {
 			v = v.asTime(s.zone)
 		}
-		v.day, v.bare = v.day || v.kind == instant && typ == "DATE" && s.isPostgres, v.kind == instant && typ == "TIMESTAMP" && s.isPostgres
+		v.day, v.bare = v.day || v.kind == instant && typ == "DATE" && s.dialect != tx.SQLite, v.kind == instant && typ == "TIMESTAMP" && s.dialect == tx.Postgres
 		s.row[i] = v
 	}
 	return s.checkKey()
+}
+
+func (s *side) isNumber(typ string) bool {
+	return typ == "NUMERIC" || s.dialect == tx.MySQL && (typ == "DECIMAL" || typ == "UNSIGNED BIGINT")
 }
 
 // checkKey refuses a key that a merge would misread.

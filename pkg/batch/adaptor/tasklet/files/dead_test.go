@@ -50,7 +50,7 @@ func attemptOf(t *testing.T, cfg config, records stepRecords, m *mortal, stored 
 	t.Helper()
 	task, err := newTasklet(cfg, records)
 	require.NoError(t, err)
-	task.(*tasklet).around = m.around
+	task.around = m.around
 	known := core.NewExecutionContext()
 	if stored != nil {
 		require.NoError(t, known.UnmarshalJSON(stored))

@@ -131,6 +131,9 @@ anything is done. A target that already has the right content is done. A result 
 next to its target as ` + "`.NAME.surfin-...`" + `, synced and renamed, so that its name always has a complete file;
 only then is the source removed. A file that changes meanwhile fails the step, and stays.
 
+Each path may be in an object store (s3://bucket/key), also in another one than its source: a result is published
+whole, and a source is removed as the step has read it (rule OB4).
+
 With ` + "`of: load`" + ` only files are processed that the step ` + "`load`" + ` has read to the end, by the reader or the
 partitioner ` + "`files`" + `. Use it wherever files may arrive while a job runs: a pattern alone also matches files that
 came after they were listed. Files of partitions that failed stay where they are, and so does a file that came
@@ -148,7 +151,12 @@ flow:
 - step: archive
   tasklet: {files: {move: "in/*.csv", of: load, to: done}}`,
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-			return newTasklet(*cfg.(*config), b.StepRecords)
+			made, err := newTasklet(*cfg.(*config), b.StepRecords)
+			if err != nil {
+				return nil, err
+			}
+			made.attempt = b.Attempt
+			return made, nil
 		},
 	}}
 }
@@ -157,6 +165,8 @@ type tasklet struct {
 	config config
 	// of the step in Config.Of; nil without a history
 	records stepRecords
+	// attempt is nil without a history
+	attempt func(ctx context.Context) (core.Attempt, error)
 	// Tests stop changes to the disk here.
 	around func(call, name string, change func() error) error
 }
@@ -165,7 +175,7 @@ type tasklet struct {
 type stepRecords func(ctx context.Context, step string) ([]core.StepExecution, error)
 
 // newTasklet checks cfg. records are for `of`.
-func newTasklet(cfg config, records stepRecords) (core.Tasklet, error) {
+func newTasklet(cfg config, records stepRecords) (*tasklet, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -178,7 +188,7 @@ const begunKey = "surfin.files.begun"
 // Execute deals with all files.
 func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	op, pattern, _ := t.config.operation()
-	r := &run{tasklet: t, disk: confine.From(ctx), op: op, stop: c.Stop, scope: int64(c.Step.First), begun: isBegun(c)}
+	r := &run{tasklet: t, disk: confine.From(ctx), op: op, stop: c.Stop, scope: int64(c.Step.First), begun: isBegun(c), commit: c.Save}
 	if r.scope == 0 {
 		r.scope = int64(c.Step.ID)
 	}

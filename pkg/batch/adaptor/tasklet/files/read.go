@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/place"
+	"github.com/surfin-batch/surfin/internal/urlpath"
 )
 
 // findRead returns the files that the step `of` has read and that match, except those that an earlier
@@ -23,7 +24,7 @@ func (r *run) findRead(ctx context.Context, pattern string) ([]job, error) {
 	var jobs []job
 	var errs []error
 	for _, f := range listed {
-		j, done, err := r.readFile(f)
+		j, done, err := r.readFile(ctx, f)
 		switch {
 		case err != nil:
 			errs = append(errs, err)
@@ -55,7 +56,7 @@ func (r *run) listed(ctx context.Context, pattern string) ([]filestream.Listed, 
 	if err != nil && !errors.Is(err, filestream.ErrNoList) { // a plan without partitions
 		return nil, fmt.Errorf("of: step %s: %w", r.config.Of, err)
 	}
-	absolute, err := filepath.Abs(pattern)
+	absolute, err := urlpath.Abs(pattern)
 	if err != nil {
 		return nil, err
 	}
@@ -68,20 +69,23 @@ func (r *run) listed(ctx context.Context, pattern string) ([]filestream.Listed, 
 }
 
 // done means that an earlier attempt has handled the file.
-func (r *run) readFile(f filestream.Listed) (j job, done bool, err error) {
-	info, err := r.disk.Lstat(f.Path)
+func (r *run) readFile(ctx context.Context, f filestream.Listed) (j job, done bool, err error) {
+	j, err = r.found(ctx, f.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		done, err = r.isGone(f)
+		done, err = r.isGone(ctx, f)
 		return job{}, done, err
 	case err != nil:
 		return job{}, false, err
-	case f.Mark == "" || place.DiskInfo(f.Path, info).Mark() == f.Mark:
-		return job{from: f.Path, info: info}, false, regular(f.Path, info)
+	case f.Mark == "" || j.info.Mark() == f.Mark:
+		if j.file != nil {
+			err = regular(f.Path, j.file)
+		}
+		return j, false, err
 	}
 	if r.begun && r.op != opGzip && r.op != opGunzip {
 		// The sender may have sent a new file under the name of a moved one.
-		if at, err := r.result(f.Path); r.op == opDelete || err == nil && place.DiskInfo(f.Path, at).Mark() == f.Mark {
+		if at, err := r.result(ctx, f.Path); r.op == opDelete || err == nil && at.Mark() == f.Mark {
 			return job{}, true, nil
 		}
 	}
@@ -89,12 +93,12 @@ func (r *run) readFile(f filestream.Listed) (j job, done bool, err error) {
 		"load it in a separate instance, under another name, or remove it", f.Path, r.config.Of)
 }
 
-func (r *run) isGone(f filestream.Listed) (done bool, err error) {
+func (r *run) isGone(ctx context.Context, f filestream.Listed) (done bool, err error) {
 	if r.begun && r.op == opDelete {
 		return true, nil
 	}
 	if r.begun && r.consumes() {
-		if _, err := r.result(f.Path); err == nil {
+		if _, err := r.result(ctx, f.Path); err == nil {
 			return true, nil
 		}
 	}
@@ -104,10 +108,23 @@ func (r *run) isGone(f filestream.Listed) (done bool, err error) {
 	return false, fmt.Errorf("%s, which step %s has read, does not exist any more (set `missing: ignore` if that is not an error): %w", f.Path, r.config.Of, fs.ErrNotExist)
 }
 
-func (r *run) result(from string) (fs.FileInfo, error) {
+func (r *run) found(ctx context.Context, name string) (job, error) {
+	if urlpath.Is(name) {
+		info, err := place.Stat(ctx, name)
+		return job{from: name, info: info}, err
+	}
+	info, err := r.disk.Lstat(name)
+	if err != nil {
+		return job{}, err
+	}
+	return diskJob(name, info), nil
+}
+
+func (r *run) result(ctx context.Context, from string) (place.Info, error) {
 	to, err := r.target(from)
 	if err != nil {
-		return nil, err
+		return place.Info{}, err
 	}
-	return r.disk.Lstat(to)
+	j, err := r.found(ctx, to)
+	return j.info, err
 }

@@ -132,7 +132,7 @@ func TestAFileThatComesUnderTheNameOfOneThatWasMovedStays(t *testing.T) {
 	}
 	task, err := newTasklet(cfg, records)
 	require.NoError(t, err)
-	task.(*tasklet).around = dies
+	task.around = dies
 	known := core.NewExecutionContext()
 	c := &core.StepContribution{Context: known, Step: core.StepExecution{ID: 7, First: 7}}
 	require.ErrorIs(t, task.Execute(t.Context(), c), errDead)

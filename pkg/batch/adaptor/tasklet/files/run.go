@@ -12,6 +12,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/place"
+	"github.com/surfin-batch/surfin/internal/urlpath"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -21,6 +23,8 @@ type run struct {
 	op    string
 	stop  <-chan struct{}
 	scope int64
+	// commit fails if a later attempt has taken over.
+	commit func(ctx context.Context) error
 	// An earlier attempt has found files.
 	begun bool
 
@@ -30,16 +34,24 @@ type run struct {
 
 type job struct {
 	from, to string
-	info     fs.FileInfo
+	info     place.Info
+	file     fs.FileInfo // on the disk only
 	done     bool
+}
+
+func diskJob(name string, info fs.FileInfo) job {
+	return job{from: name, info: place.DiskInfo(name, info), file: info}
 }
 
 func (r *run) all(ctx context.Context, pattern string, begin func() error) error {
 	find := r.find
-	if r.config.Of != "" {
-		find = func(pattern string) ([]job, error) { return r.findRead(ctx, pattern) }
+	switch {
+	case r.config.Of != "":
+		find = r.findRead
+	case urlpath.Is(pattern):
+		find = r.findIn
 	}
-	jobs, err := find(pattern)
+	jobs, err := find(ctx, pattern)
 	if err != nil {
 		return err
 	}
@@ -48,13 +60,13 @@ func (r *run) all(ctx context.Context, pattern string, begin func() error) error
 	case r.config.Of != "":
 		return nil
 	default:
-		return r.none(pattern)
+		return r.none(ctx, pattern)
 	}
 	if r.op == opChecksum {
 		if r.config.As == "" {
 			return r.checksums(ctx, jobs)
 		}
-		if err := r.prepare([]job{{to: r.config.As}}, begin); err != nil {
+		if err := r.prepare(ctx, []job{{to: r.config.As}}, begin); err != nil {
 			return err
 		}
 		return r.checksums(ctx, jobs)
@@ -64,7 +76,7 @@ func (r *run) all(ctx context.Context, pattern string, begin func() error) error
 			return err
 		}
 	}
-	if err := r.prepare(jobs, begin); err != nil {
+	if err := r.prepare(ctx, jobs, begin); err != nil {
 		return err
 	}
 	for _, j := range jobs {
@@ -75,7 +87,7 @@ func (r *run) all(ctx context.Context, pattern string, begin func() error) error
 			return err
 		}
 		r.files++
-		r.bytes += j.info.Size()
+		r.bytes += j.info.Size
 	}
 	if len(jobs) == 1 {
 		r.path = jobs[0].to
@@ -84,11 +96,11 @@ func (r *run) all(ctx context.Context, pattern string, begin func() error) error
 }
 
 // prepare stores a mark for later attempts before the first change.
-func (r *run) prepare(jobs []job, begin func() error) error {
+func (r *run) prepare(ctx context.Context, jobs []job, begin func() error) error {
 	if err := begin(); err != nil {
 		return err
 	}
-	return r.removeLeft(jobs)
+	return r.removeLeft(ctx, jobs)
 }
 
 func (r *run) checkStop(ctx context.Context) error {
@@ -102,12 +114,12 @@ func (r *run) checkStop(ctx context.Context) error {
 	}
 }
 
-func (r *run) find(pattern string) ([]job, error) {
+func (r *run) find(_ context.Context, pattern string) ([]job, error) {
 	if info, err := r.disk.Lstat(pattern); err == nil {
 		if err := regular(pattern, info); err != nil {
 			return nil, err
 		}
-		return []job{{from: pattern, info: info}}, nil
+		return []job{diskJob(pattern, info)}, nil
 	} else if !isPattern(pattern) && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -130,7 +142,29 @@ func (r *run) find(pattern string) ([]job, error) {
 		if err := regular(name, info); err != nil {
 			return nil, err
 		}
-		jobs = append(jobs, job{from: name, info: info})
+		jobs = append(jobs, diskJob(name, info))
+	}
+	return jobs, nil
+}
+
+// findIn looks into another place than the disk.
+func (r *run) findIn(ctx context.Context, pattern string) ([]job, error) {
+	one, err := r.found(ctx, pattern)
+	if err == nil {
+		return []job{one}, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", pattern, err)
+	}
+	list, err := place.Find(ctx, pattern)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", pattern, err)
+	}
+	var jobs []job
+	for _, one := range list {
+		if r.means(one.Path) {
+			jobs = append(jobs, job{from: one.Path, info: one})
+		}
 	}
 	return jobs, nil
 }
@@ -163,7 +197,7 @@ func regular(name string, info fs.FileInfo) error {
 
 // After an attempt that found files the step has either done its work, or the files are gone without a
 // result: an error.
-func (r *run) none(pattern string) error {
+func (r *run) none(ctx context.Context, pattern string) error {
 	if r.begun && (r.op == opDelete || r.consumes()) {
 		if isPattern(pattern) || r.op == opDelete {
 			return nil
@@ -172,7 +206,7 @@ func (r *run) none(pattern string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := r.disk.Lstat(to); err != nil {
+		if _, err := r.found(ctx, to); err != nil {
 			return fmt.Errorf("%s is gone, and %s does not exist: someone has removed them since an earlier attempt", pattern, to)
 		}
 		r.path = to
@@ -195,9 +229,9 @@ func (r *run) target(from string) (string, error) {
 	if r.config.As != "" {
 		return r.config.As, nil
 	}
-	name, folder := filepath.Base(from), r.config.To
-	if folder == "" {
-		folder = filepath.Dir(from)
+	folder, name := filepath.Split(from)
+	if r.config.To != "" {
+		folder = r.config.To
 	}
 	switch r.op {
 	case opGzip:
@@ -208,6 +242,9 @@ func (r *run) target(from string) (string, error) {
 			return "", fmt.Errorf("%s does not end in .gz: name the result with `as`", from)
 		}
 		name = short
+	}
+	if urlpath.Is(folder) {
+		return strings.TrimRight(folder, "/") + "/" + name, nil
 	}
 	return filepath.Join(folder, name), nil
 }
@@ -238,6 +275,9 @@ func (r *run) targets(ctx context.Context, jobs []job) error {
 }
 
 func (r *run) checkTarget(ctx context.Context, j *job) error {
+	if urlpath.Is(j.to) {
+		return r.checkURL(ctx, j)
+	}
 	info, err := r.disk.Lstat(j.to)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -251,7 +291,7 @@ func (r *run) checkTarget(ctx context.Context, j *job) error {
 		return fmt.Errorf("%s is a folder: name it with `to`", j.to)
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is not a regular file (%v), and only regular files are replaced", j.to, info.Mode().Type())
-	case os.SameFile(info, j.info):
+	case j.file != nil && os.SameFile(info, j.file):
 		if filepath.Clean(j.from) == filepath.Clean(j.to) {
 			return fmt.Errorf("%s would become itself", j.from)
 		}
@@ -261,19 +301,45 @@ func (r *run) checkTarget(ctx context.Context, j *job) error {
 			return err
 		}
 	}
+	return r.mayReplace(j)
+}
+
+func (r *run) mayReplace(j *job) error {
 	if !j.done && !r.config.Overwrite {
 		return fmt.Errorf("%s exists already, with other content than %s would write: remove it, or set `overwrite: true`", j.to, j.from)
 	}
 	return nil
 }
 
+func (r *run) checkURL(ctx context.Context, j *job) error {
+	_, err := place.Stat(ctx, j.to)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s: %w", j.to, err)
+	case j.from == j.to:
+		return fmt.Errorf("%s would become itself", j.from)
+	}
+	if j.done, err = r.sameContent(ctx, j.from, j.to); err != nil {
+		return err
+	}
+	return r.mayReplace(j)
+}
+
 // Killed attempts of this step leave half-written files.
-func (r *run) removeLeft(jobs []job) error {
+func (r *run) removeLeft(ctx context.Context, jobs []job) error {
 	if !r.begun {
 		return nil
 	}
 	seen := map[string]bool{}
 	for _, j := range jobs {
+		if urlpath.Is(j.to) {
+			if err := r.withdraw(ctx, j.to); err != nil {
+				return err
+			}
+			continue
+		}
 		dir := filepath.Dir(j.to)
 		if j.to == "" || seen[dir] {
 			continue
@@ -297,37 +363,72 @@ func (r *run) removeLeft(jobs []job) error {
 	return nil
 }
 
+// withdraw removes the parts of killed attempts.
+func (r *run) withdraw(ctx context.Context, to string) error {
+	if r.attempt == nil {
+		return nil
+	}
+	attempt, err := r.attempt(ctx)
+	if err != nil {
+		return err
+	}
+	return filestream.RemoveParts(ctx, attempt, to)
+}
+
 func (r *run) mark() string { return fmt.Sprintf(".surfin-%d-", r.scope) }
 
 func (r *run) one(ctx context.Context, j job) error {
 	if r.op == opDelete {
-		if err := r.remove(j.from); err != nil {
-			return err
-		}
-		return r.syncDir(ctx, filepath.Dir(j.from))
+		return r.removeFile(ctx, j)
 	}
-	if err := r.around("mkdir", filepath.Dir(j.to), func() error { return filestream.MakeFolder(ctx, filepath.Dir(j.to)) }); err != nil {
+	if err := r.makeFolderOf(ctx, j.to); err != nil {
 		return err
 	}
 	if !j.done {
 		put := r.write
-		if r.op == opMove {
+		if r.op == opMove && j.file != nil && !urlpath.Is(j.to) {
 			put = r.move
 		}
 		if err := put(ctx, j); err != nil {
 			return err
 		}
 	}
-	if err := r.syncDir(ctx, filepath.Dir(j.to)); err != nil {
+	if err := r.syncFolderOf(ctx, j.to); err != nil {
 		return err
 	}
 	if !r.consumes() {
 		return nil
 	}
+	return r.removeFile(ctx, j)
+}
+
+// Other places than the disk have no folders.
+func (r *run) makeFolderOf(ctx context.Context, file string) error {
+	if urlpath.Is(file) {
+		return nil
+	}
+	dir := filepath.Dir(file)
+	return r.around("mkdir", dir, func() error { return filestream.MakeFolder(ctx, dir) })
+}
+
+// removeFile removes a source.
+func (r *run) removeFile(ctx context.Context, j job) error {
+	if j.file == nil {
+		return r.around("remove", j.from, func() error {
+			in, err := place.KeeperOf(ctx, j.from)
+			if err == nil {
+				err = in.Remove(ctx, j.info)
+			}
+			if err != nil {
+				return fmt.Errorf("remove %s: %w", j.from, err)
+			}
+			return nil
+		})
+	}
 	if err := r.remove(j.from); err != nil {
 		return err
 	}
-	return r.syncDir(ctx, filepath.Dir(j.from))
+	return r.syncFolderOf(ctx, j.from)
 }
 
 // A missing file counts as removed.
@@ -339,6 +440,10 @@ func (r *run) remove(name string) error {
 	return err
 }
 
-func (r *run) syncDir(ctx context.Context, dir string) error {
+func (r *run) syncFolderOf(ctx context.Context, file string) error {
+	if urlpath.Is(file) {
+		return nil
+	}
+	dir := filepath.Dir(file)
 	return r.around("sync", dir, func() error { return filestream.SyncDir(ctx, dir) })
 }

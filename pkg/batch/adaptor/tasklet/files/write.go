@@ -23,6 +23,8 @@ import (
 	"syscall"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/place"
+	"github.com/surfin-batch/surfin/internal/urlpath"
 )
 
 // move copies to another disk.
@@ -55,39 +57,68 @@ func (r *run) publish(from, to string) error {
 
 // The file is complete and synced before it gets its name.
 func (r *run) write(ctx context.Context, j job) error {
-	in, err := r.disk.Open(j.from)
+	in, err := place.Open(ctx, j.from)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", j.from, err)
 	}
 	defer in.Close() //nolint:errcheck // it is only read
-	temp := filepath.Join(filepath.Dir(j.to), "."+filepath.Base(j.to)+r.mark()+rand.Text()[:8])
-	fill := func(out io.Writer) error { return r.convert(out, r.reader(ctx, in)) }
-	if err := r.writeTemp(temp, j.info.Mode().Perm(), fill); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", j.from, err), r.remove(temp))
+	fill := func(out io.Writer) error {
+		if err := r.convert(out, r.reader(ctx, in)); err != nil {
+			return fmt.Errorf("%s: %w", j.from, err)
+		}
+		return r.unchanged(in, j)
 	}
-	if err := r.unchanged(in, j); err != nil {
+	if urlpath.Is(j.to) {
+		return r.put(ctx, j.to, fill)
+	}
+	mode := fs.FileMode(0o600)
+	if j.file != nil {
+		mode = j.file.Mode().Perm()
+	}
+	temp := r.temp(j.to)
+	if err := r.writeTemp(temp, mode, fill); err != nil {
 		return errors.Join(err, r.remove(temp))
 	}
 	if r.op == opMove {
-		if err := r.disk.Chtimes(temp, j.info.ModTime(), j.info.ModTime()); err != nil {
+		if err := r.disk.Chtimes(temp, j.info.Modified, j.info.Modified); err != nil {
 			return errors.Join(err, r.remove(temp))
 		}
 	}
 	return errors.Join(r.publish(temp, j.to), r.remove(temp))
 }
 
+func (r *run) temp(of string) string {
+	return filepath.Join(filepath.Dir(of), "."+filepath.Base(of)+r.mark()+rand.Text()[:8])
+}
+
+// put writes a file in another place than the disk.
+func (r *run) put(ctx context.Context, to string, fill func(io.Writer) error) error {
+	return r.around("put", to, func() error {
+		return filestream.Put(ctx, to, r.attempt, fill, func(ctx context.Context) error {
+			if r.commit == nil {
+				return nil
+			}
+			return r.commit(ctx)
+		})
+	})
+}
+
 // unchanged refuses a file that was changed or replaced while it was read.
-func (r *run) unchanged(in *os.File, j job) error {
-	opened, err := in.Stat()
-	if err != nil {
+func (r *run) unchanged(in place.File, j job) error {
+	changed := fmt.Errorf("%s changed while it was read: wait until it is complete, as the tasklet wait_file does", j.from)
+	if j.file == nil {
+		now, err := in.Now()
+		if err == nil && (now != j.info || in.Opened() != j.info) {
+			err = changed
+		}
 		return err
 	}
 	named, err := r.disk.Lstat(j.from)
 	if err != nil {
 		return err
 	}
-	if !os.SameFile(opened, named) || named.Size() != j.info.Size() || !named.ModTime().Equal(j.info.ModTime()) {
-		return fmt.Errorf("%s changed while it was read: wait until it is complete, as the tasklet wait_file does", j.from)
+	if !os.SameFile(j.file, named) || named.Size() != j.file.Size() || !named.ModTime().Equal(j.file.ModTime()) || in.Opened() != j.info {
+		return changed
 	}
 	return nil
 }
@@ -129,14 +160,14 @@ func (r *run) convert(out io.Writer, in io.Reader) error {
 }
 
 func (r *run) sameContent(ctx context.Context, from, to string) (same bool, err error) {
-	a, err := r.disk.Open(from)
+	a, err := place.Open(ctx, from)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("%s: %w", from, err)
 	}
 	defer a.Close() //nolint:errcheck // it is only read
-	b, err := r.disk.Open(to)
+	b, err := place.Open(ctx, to)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("%s: %w", to, err)
 	}
 	defer b.Close() //nolint:errcheck // likewise
 	left, right := r.reader(ctx, a), r.reader(ctx, b)
@@ -150,8 +181,8 @@ func (r *run) sameContent(ctx context.Context, from, to string) (same bool, err 
 			return false, fmt.Errorf("%s is not compressed with gzip: %w", from, err)
 		}
 	default:
-		if differs, err := sizesDiffer(a, b); err != nil || differs {
-			return false, err
+		if a.Opened().Size != b.Opened().Size {
+			return false, nil
 		}
 	}
 	same, err = equal(left, right)
@@ -162,15 +193,6 @@ func (r *run) sameContent(ctx context.Context, from, to string) (same bool, err 
 		return false, nil // the end of a compressed file is missing
 	}
 	return same, err
-}
-
-func sizesDiffer(a, b *os.File) (bool, error) {
-	x, err := a.Stat()
-	if err != nil {
-		return false, err
-	}
-	y, err := b.Stat()
-	return err == nil && x.Size() != y.Size(), err
 }
 
 // A truncated stream is an error.
@@ -205,7 +227,8 @@ func fill(in io.Reader, p []byte) (n int, end bool, err error) {
 	return n, false, nil
 }
 
-func (r *run) reader(ctx context.Context, in io.Reader) io.Reader {
+func (r *run) reader(ctx context.Context, of place.File) io.Reader {
+	in := of.From(0)
 	return readerFunc(func(p []byte) (int, error) {
 		if err := r.checkStop(ctx); err != nil {
 			return 0, err
@@ -243,13 +266,9 @@ func (r *run) checksums(ctx context.Context, jobs []job) error {
 			return err
 		}
 		r.files++
-		r.bytes += j.info.Size()
+		r.bytes += j.info.Size
 		r.checksum = sum
-		name := j.from
-		if rel, err := filepath.Rel(filepath.Dir(r.config.As), j.from); err == nil && r.config.As != "" {
-			name = rel
-		}
-		fmt.Fprintf(&list, "%s  %s\n", sum, filepath.ToSlash(name))
+		fmt.Fprintf(&list, "%s  %s\n", sum, filepath.ToSlash(relative(j.from, r.config.As)))
 	}
 	if len(jobs) > 1 {
 		r.checksum = ""
@@ -265,10 +284,25 @@ func (r *run) checksums(ctx context.Context, jobs []job) error {
 	return r.writeList(ctx, list.String())
 }
 
+// relative is a name as a list of checksums has it.
+func relative(name, list string) string {
+	if list == "" || urlpath.Is(name) != urlpath.Is(list) {
+		return name
+	}
+	if urlpath.Is(name) {
+		folder, _ := filepath.Split(list)
+		return strings.TrimPrefix(name, folder)
+	}
+	if rel, err := filepath.Rel(filepath.Dir(list), name); err == nil {
+		return rel
+	}
+	return name
+}
+
 func (r *run) sum(ctx context.Context, name string) (string, error) {
-	in, err := r.disk.Open(name)
+	in, err := place.Open(ctx, name)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	defer in.Close() //nolint:errcheck // it is only read
 	h, _ := newHash(r.config.Algorithm)
@@ -280,25 +314,37 @@ func (r *run) sum(ctx context.Context, name string) (string, error) {
 
 func (r *run) writeList(ctx context.Context, text string) error {
 	to := r.config.As
-	was, err := r.disk.ReadFile(to)
+	was, err := readAll(ctx, to)
 	switch {
 	case err == nil && string(was) == text:
 		return nil
 	case err == nil && !r.config.Overwrite:
 		return fmt.Errorf("%s exists already, with other checksums: remove it, or set `overwrite: true`", to)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return err
+		return fmt.Errorf("%s: %w", to, err)
 	}
-	temp := filepath.Join(filepath.Dir(to), "."+filepath.Base(to)+r.mark()+rand.Text()[:8])
-	if err := r.around("mkdir", filepath.Dir(to), func() error { return filestream.MakeFolder(ctx, filepath.Dir(to)) }); err != nil {
-		return err
-	}
-	err = r.writeTemp(temp, 0o644, func(out io.Writer) error {
+	fill := func(out io.Writer) error {
 		_, err := io.WriteString(out, text)
 		return err
-	})
-	if err == nil {
+	}
+	if urlpath.Is(to) {
+		return r.put(ctx, to, fill)
+	}
+	if err := r.makeFolderOf(ctx, to); err != nil {
+		return err
+	}
+	temp := r.temp(to)
+	if err = r.writeTemp(temp, 0o644, fill); err == nil {
 		err = r.publish(temp, to)
 	}
-	return errors.Join(err, r.remove(temp), r.syncDir(ctx, filepath.Dir(to)))
+	return errors.Join(err, r.remove(temp), r.syncFolderOf(ctx, to))
+}
+
+func readAll(ctx context.Context, name string) ([]byte, error) {
+	in, err := place.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close() //nolint:errcheck // it is only read
+	return io.ReadAll(in.From(0))
 }

@@ -88,6 +88,9 @@ func (c *config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// OnMySQL implements trait.OnMySQL.
+func (c *config) OnMySQL() error { return nil }
+
 func (c *config) command() migrator.Command {
 	if c.Command == "" {
 		return migrator.Up
@@ -109,8 +112,8 @@ A migration commits together with its version: run again after a failure or a cr
 continues with the missing migration. Only a statement that PostgreSQL rejects in a
 transaction, such as ` + "`CREATE INDEX CONCURRENTLY`" + `, can leave a migration incomplete: the statements before
 it commit first. The error then names the statement, and says what to repair and which
-version to ` + "`force`" + `. SQLite rejects such a statement (` + "`VACUUM`" + `). BEGIN and COMMIT are allowed only around a whole
-file, where they change nothing. A migration is not allowed in an atomic group, because its
+version to ` + "`force`" + `. SQLite rejects such a statement (` + "`VACUUM`" + `). On MySQL every CREATE or ALTER is such a
+statement. BEGIN and COMMIT are allowed only around a whole file, where they change nothing. A migration is not allowed in an atomic group, because its
 rollback would not undo it: put the step before the group.`,
 		Example: `job: schema
 flow:

@@ -22,8 +22,7 @@ import (
 func describeAnew() pgx.QueryExecMode { return pgx.QueryExecModeDescribeExec }
 
 func (t *tasklet) bind(args []any) ([]any, error) {
-	form := map[tx.Dialect]func(row.Value) any{tx.SQLite: sqlvalue.SQLite, tx.Postgres: sqlvalue.Postgres, tx.MySQL: sqlvalue.MySQL}
-	return sqlvalue.Args(args, form[t.db.Dialect()])
+	return sqlvalue.Args(args, sqlvalue.Bind(t.db.Dialect()))
 }
 
 func (t *tasklet) exec(ctx context.Context, text string, statements []sqlscript.Statement, args []any) (int64, error) {

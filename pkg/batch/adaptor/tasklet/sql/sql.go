@@ -47,12 +47,7 @@ func (c *config) Validate() error {
 }
 
 // OnMySQL implements trait.OnMySQL.
-func (c *config) OnMySQL() error {
-	if c.Query.IsZero() {
-		return nil
-	}
-	return &registry.ConfigError{Key: "query", Err: errors.New("only a statement can be run there")}
-}
+func (c *config) OnMySQL() error { return nil }
 
 // The database is unknown when a job file is loaded: every dialect counts.
 func (c *config) checkControl() error {
@@ -223,6 +218,8 @@ func (t *tasklet) queryRow(ctx context.Context) (values []row.Value, err error) 
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
-	sqlvalue.Scanned(types, cells)
+	if err := sqlvalue.Scanned(t.db.Dialect(), types, cells); err != nil {
+		return nil, err
+	}
 	return fit(t.config.Out.Schema(), places, written, cells)
 }

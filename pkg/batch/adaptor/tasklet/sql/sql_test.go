@@ -31,20 +31,18 @@ func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
 func each(t *testing.T, f func(t *testing.T, db tx.Database)) {
 	t.Helper()
-	for _, dialect := range []tx.Dialect{tx.SQLite, tx.Postgres} {
-		t.Run(string(dialect), func(t *testing.T) {
-			t.Parallel()
-			url := testdb.SQLite
-			if dialect == tx.Postgres {
-				url = testdb.Postgres
-			}
-			p, err := gormdb.Open(context.Background(), map[string]gormdb.Config{tx.Default: {URL: url(t)}})
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, p.Close()) })
-			db, err := p.Database("")
-			require.NoError(t, err)
-			f(t, db)
-		})
+	testdb.Each(t, onDatabase(f))
+}
+
+func onDatabase(f func(t *testing.T, db tx.Database)) func(t *testing.T, url string) {
+	return func(t *testing.T, url string) {
+		t.Parallel()
+		p, err := gormdb.Open(context.Background(), map[string]gormdb.Config{tx.Default: {URL: url}})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, p.Close()) })
+		db, err := p.Database("")
+		require.NoError(t, err)
+		f(t, db)
 	}
 }
 
@@ -165,8 +163,10 @@ func TestBindVariablesAreNotSpliced(t *testing.T) {
 
 func TestAQuerysOneRowBecomesTheResults(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
-		_, err := run(t, db, config{Statement: statement("create table cost (amount double precision, price numeric(10,2)); insert into cost values (1.5, 2.25), (2.5, 3)")})
+	testdb.All(t, onDatabase(func(t *testing.T, db tx.Database) {
+		_, err := db.Conn().ExecContext(t.Context(), "create table cost (amount double precision, price numeric(10,2))")
+		require.NoError(t, err)
+		_, err = run(t, db, config{Statement: statement("insert into cost values (1.5, 2.25), (2.5, 3)")})
 		require.NoError(t, err)
 		c, err := run(t, db, config{
 			Query: statement("select count(*) n, sum(amount) total, sum(price) price, max(amount) > 2 as dear, min(null) as missing, count(*) as share, 5 as unused from cost"),
@@ -186,7 +186,27 @@ func TestAQuerysOneRowBecomesTheResults(t *testing.T) {
 			_, err := run(t, db, config{Query: statement(text), Out: results(t, row.Field{Name: "n", Kind: row.Int})})
 			require.ErrorContains(t, err, want, text)
 		}
-	})
+	}))
+}
+
+func TestValuesOfMySQLThatADriverChangesAreExactOrRefused(t *testing.T) { //nolint:paralleltest // onDatabase
+	onDatabase(func(t *testing.T, db tx.Database) {
+		_, err := db.Conn().ExecContext(t.Context(), "create table v (big bigint unsigned, bits bit(9), r float, b blob, d date, at datetime(6), j json)")
+		require.NoError(t, err)
+		insert := "insert into v values (18446744073709551615, b'100000001', 0.1, x'ff00', '2026-01-02', '2026-01-02 03:04:05.000006', '[1]')"
+		_, err = run(t, db, config{Statement: statement(insert)})
+		require.NoError(t, err)
+		query := config{Query: statement("select * from v"), Out: results(t, row.Field{Name: "big", Kind: row.String}, row.Field{Name: "bits", Kind: row.Int},
+			row.Field{Name: "r", Kind: row.Float}, row.Field{Name: "b", Kind: row.BytesKind}, row.Field{Name: "d", Kind: row.DateKind}, row.Field{Name: "at", Kind: row.Timestamp})}
+		c, err := run(t, db, query)
+		require.NoError(t, err)
+		require.Equal(t, map[string]any{"big": "18446744073709551615", "bits": int64(257), "r": 0.1, "b": []byte{0xff, 0}, "d": row.NewDate(2026, 1, 2),
+			"at": time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)}, c.Out)
+		_, err = db.Conn().ExecContext(t.Context(), "set statement sql_mode = '' for update v set d = '0000-00-00'")
+		require.NoError(t, err)
+		_, err = run(t, db, query)
+		require.ErrorContains(t, err, "column d: a zero date of MySQL")
+	})(t, testdb.MySQL(t))
 }
 
 func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/place"
+	"github.com/surfin-batch/surfin/internal/urlpath"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -78,7 +80,7 @@ func Components() []registry.Component {
 		Kind: registry.KindTasklet, Name: "wait_file", Config: reflect.TypeFor[config](), NoTransaction: true, Results: results(),
 		Summary: "waits until a file exists and is complete",
 		Doc: `It polls the folder, which works on every kind of disk. Only regular files count,
-also through a symbolic link; folders do not. The results are ` + "`found`, `files` and `bytes`" + `, and of one file its ` + "`path`" + `.
+also through a symbolic link; folders do not. In an object store (s3://) the objects of a bucket are polled. The results are ` + "`found`, `files` and `bytes`" + `, and of one file its ` + "`path`" + `.
 
 Meanwhile the step holds no transaction, and the lease of the execution is renewed as usual. A stop ends the
 wait at once. Each attempt waits again, for its whole ` + "`timeout`" + ` (rule TL5). That is an error of the class timeout.
@@ -109,6 +111,7 @@ func newTasklet(cfg config) (core.Tasklet, error) {
 type seen struct {
 	size int64
 	time int64
+	mark string // in another place than the disk
 }
 
 // Execute waits.
@@ -145,6 +148,9 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 }
 
 func (t *tasklet) findFiles(ctx context.Context) (map[string]seen, error) {
+	if urlpath.Is(t.config.Path) {
+		return t.findIn(ctx)
+	}
 	names := []string{t.config.Path}
 	disk := confine.From(ctx)
 	if _, err := disk.Lstat(t.config.Path); err != nil { // else the pattern is a name
@@ -161,8 +167,25 @@ func (t *tasklet) findFiles(ctx context.Context) (map[string]seen, error) {
 		case err != nil:
 			return nil, err
 		case info.Mode().IsRegular():
-			files[name] = seen{info.Size(), info.ModTime().UnixNano()}
+			files[name] = seen{size: info.Size(), time: info.ModTime().UnixNano()}
 		}
+	}
+	return files, nil
+}
+
+// findIn looks into another place than the disk, where all files are complete.
+func (t *tasklet) findIn(ctx context.Context) (map[string]seen, error) {
+	info, err := place.Stat(ctx, t.config.Path)
+	list := []place.Info{info}
+	if errors.Is(err, fs.ErrNotExist) {
+		list, err = place.Find(ctx, t.config.Path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.config.Path, err)
+	}
+	files := make(map[string]seen, len(list))
+	for _, found := range list {
+		files[found.Path] = seen{size: found.Size, mark: found.Mark()}
 	}
 	return files, nil
 }

@@ -42,7 +42,7 @@ func TestTheGuideToObservationIsRight(t *testing.T) {
 		t.Skip("the guide scrapes with curl, which is not here")
 	}
 	dir := t.TempDir()
-	out, err := testtree.Command(t.Context(), "go", "build", "-tags", "full", "-o", filepath.Join(dir, "bin", "surfin"), ".").CombinedOutput()
+	out, err := testtree.Command(t.Context(), "go", "build", "-o", filepath.Join(dir, "bin", "surfin"), ".").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	r := newReceiver(t)
 	script := "set -e\n"
@@ -109,7 +109,7 @@ func observed(ctx context.Context, settings batch.Settings, registry *client.Reg
 func TestTheCodeOfTheGuideIsCompiled(t *testing.T) {
 	t.Parallel()
 	var sources string
-	for _, name := range []string{"full.go", "observe_test.go"} {
+	for _, name := range []string{"main.go", "observe_test.go"} {
 		data, err := os.ReadFile(name)
 		require.NoError(t, err)
 		sources += string(data)
@@ -130,7 +130,7 @@ func TestTheCodeOfTheGuideIsCompiled(t *testing.T) {
 
 func blocks(t *testing.T) [][]string {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "howto", "observability.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "howto", "observability.md"))
 	require.NoError(t, err)
 	all := block.FindAllStringSubmatch(string(page), -1)
 	require.NotEmpty(t, all)

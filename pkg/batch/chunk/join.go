@@ -1,0 +1,128 @@
+package chunk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/itemextra"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+)
+
+// noteTogether stores the targets of all parts as a position of the whole step before a part exists, so that leftovers
+// of completed parts are found and removed even if the step never completes.
+func (s *Step) noteTogether(ctx context.Context, run *model.StepRun) error {
+	if s.config.Together == nil {
+		return nil
+	}
+	paths, err := s.config.Together(ctx, run)
+	if err != nil {
+		return err
+	}
+	var at position
+	for i, path := range paths {
+		text, err := json.Marshal(map[string]string{"path": path})
+		if err != nil {
+			return err
+		}
+		at.setWriter(i, text)
+	}
+	return s.keepPosition(ctx, run, at)
+}
+
+func (s *Step) keepPosition(ctx context.Context, run *model.StepRun, at position) error {
+	text, err := at.encode()
+	if err == nil {
+		err = run.Services.Plans.SaveStepPosition(ctx, run.Ref, text)
+	}
+	if err != nil {
+		return err
+	}
+	run.Step.Position = text
+	return nil
+}
+
+// JoinsParts implements model.PartsJoiner.
+func (s *Step) JoinsParts() bool { return s.config.JoinWriters != nil }
+
+// JoinParts implements model.PartsJoiner. As at the end of a step without parts, the position of the whole output is
+// committed before it is published.
+func (s *Step) JoinParts(ctx context.Context, run *model.StepRun, parts []core.StepExecution) (err error) {
+	writers, err := s.config.JoinWriters(ctx, run)
+	if err != nil {
+		return err
+	}
+	ends := make([]position, len(parts))
+	for i, part := range parts {
+		if ends[i], err = parsePosition(part.Position); err != nil {
+			return fmt.Errorf("partition %s: %w", part.Name, err)
+		}
+	}
+	at, err := parsePosition(run.Step.Position)
+	if err != nil {
+		return err
+	}
+	var next position
+	var joined []itemextra.Joiner
+	defer func() {
+		for _, j := range slices.Backward(joined) {
+			err = errors.Join(err, guarded(func() error { return j.Close(context.WithoutCancel(ctx)) }))
+		}
+	}()
+	for i, w := range writers {
+		if w == nil {
+			continue
+		}
+		j := optional[itemextra.Joiner](w.Component())
+		if j == nil || !j.Joins() {
+			return fmt.Errorf("writer %d cannot join parts", i+1)
+		}
+		joined = append(joined, j)
+		if err := joinWriter(ctx, j, i, at, ends, &next); err != nil {
+			return fmt.Errorf("join the parts: %w", err)
+		}
+	}
+	if err := s.keepPosition(ctx, run, next); err != nil {
+		return err
+	}
+	return publishJoined(ctx, run, joined)
+}
+
+func joinWriter(ctx context.Context, j itemextra.Joiner, place int, at position, ends []position, next *position) error {
+	parts := make([]item.Position, len(ends))
+	for i := range ends {
+		parts[i] = ends[i].writer(place)
+	}
+	return guarded(func() error {
+		if err := j.JoinParts(ctx, at.writer(place), parts); err != nil {
+			return err
+		}
+		end, err := j.Position()
+		next.setWriter(place, end)
+		return err
+	})
+}
+
+func publishJoined(ctx context.Context, run *model.StepRun, joined []itemextra.Joiner) error {
+	for _, j := range joined {
+		if err := guarded(func() error { return j.Release(ctx) }); err != nil {
+			return err
+		}
+	}
+	for _, j := range joined {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := run.Services.Lease.Err(); err != nil {
+			return fmt.Errorf("finish: %w", err)
+		}
+		if err := guarded(func() error { return j.Finish(ctx) }); err != nil {
+			return fmt.Errorf("finish: %w", err)
+		}
+	}
+	return nil
+}

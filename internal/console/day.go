@@ -32,11 +32,7 @@ type dayProblem struct {
 	Text string
 }
 
-func (v ofList) day() (dayView, error) {
-	d, err := v.Service.Day(v.r.Context(), operator.DayRequest{})
-	if err != nil {
-		return dayView{}, err
-	}
+func (v ofList) day(d *operator.Day) dayView {
 	view := dayView{Cut: wording.Day(d)}
 	var lanes []picture.Lane
 	for i := range d.Jobs {
@@ -51,7 +47,7 @@ func (v ofList) day() (dayView, error) {
 		axis := picture.Axis{From: d.From, To: d.To, Now: d.At, Ticks: picture.HourTicks(d.From, d.To, v.zone, 3)}
 		view.Picture = template.HTML(picture.Calendar("The last 24 hours and the next 12 of "+humanize.Plural(len(lanes), "job"), timelineWidth, lanes, axis)) //nolint:gosec // the picture escapes its texts
 	}
-	return view, nil
+	return view
 }
 
 func (v ofList) dayLane(j *operator.DayJob, d *operator.Day) picture.Lane {

@@ -125,6 +125,28 @@ job.yaml:19:38: writer fixed: together: headers and trailers of several record t
       |                                      ^`)
 }
 
+// Rule P9: the partitioner that divides a file asks the reader for it, unless it has a path of its own.
+func TestThePathOfAPartIsKnownWhereThePartitionerHasOne(t *testing.T) {
+	t.Parallel()
+	_, err := jobfile.Parse("job.yaml", []byte(`job: parts
+parameters: {input: {type: path}}
+flow:
+- step: named
+  partition: {by: {lines: {path: "${params.input}", parts: 2}}}
+  chunk:
+    reader: {csv: {path: "${part.path}", item: {id: int}}}
+    writer: {csv: {path: a.csv, together: true}}
+- step: asked
+  partition: {by: {lines: 2}}
+  chunk:
+    reader: {csv: {path: "${part.path}", item: {id: int}}}
+    writer: {csv: {path: b.csv, together: true}}
+`), shipped(t))
+	require.EqualError(t, err, `job.yaml:12:34: ${part.path}: part has no field path (there is index, name)
+   12 |     reader: {csv: {path: "${part.path}", item: {id: int}}}
+      |                                  ^`)
+}
+
 // Rule TW4.
 func TestATableThatIsFilledAnewHasOneWriter(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/panics"
+	"github.com/surfin-batch/surfin/internal/trait"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -97,6 +98,9 @@ func (l *steps) checkPartition(s *tree.Step) {
 	}
 	for name, t := range parts {
 		s.Part[name] = expression.Var{Type: t}
+	}
+	if _, is := u.Cfg.(trait.LineDivider); is && (u.Node.Kind != yamlfile.Map || u.Node.Get("path") == nil) {
+		delete(s.Part, "path") // the reader has its own, and is asked for it
 	}
 }
 

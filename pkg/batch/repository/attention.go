@@ -36,16 +36,17 @@ const (
 	reachedAttempt = `SELECT count(*) AS n, COALESCE(min(id), 0) AS id FROM (SELECT id FROM {job_execution}
 		WHERE status = '%s' AND id >= ? AND id < ? ORDER BY id DESC LIMIT ?) AS e`
 	// withSkips walks from execution to execution in the index of items that are left, until the limit is
-	// reached.
-	withSkips = walkOfSkips + `SELECT w.id FROM (SELECT id FROM x WHERE id IS NOT NULL LIMIT ?) AS w
-		WHERE (SELECT CASE WHEN e.redrive_of IS NULL THEN (SELECT n.status FROM {job_execution} n WHERE n.instance_id = e.instance_id ORDER BY n.id DESC LIMIT 1) END
-			FROM {job_execution} e WHERE e.id = w.id) = 'COMPLETED' LIMIT ?`
-	reachedSkips = walkOfSkips + "SELECT id FROM x WHERE id IS NOT NULL LIMIT 1 OFFSET ?"
-	walkOfSkips  = `WITH RECURSIVE x(id) AS (
+	// reached. The last row is the last execution of the walk, if there may be more.
+	withSkips = `WITH RECURSIVE x(id) AS (
 			SELECT * FROM (SELECT max(k.job_execution_id) FROM {skipped_item} k WHERE k.redriven_by IS NULL AND k.job_execution_id < ? AND k.job_execution_id >= ?) AS first
 			UNION ALL
 			SELECT (SELECT max(k.job_execution_id) FROM {skipped_item} k WHERE k.redriven_by IS NULL AND k.job_execution_id < x.id AND k.job_execution_id >= ?)
-			FROM x WHERE x.id IS NOT NULL) `
+			FROM x WHERE x.id IS NOT NULL),
+		walk(id) AS (SELECT id FROM x WHERE id IS NOT NULL LIMIT ?)
+		SELECT * FROM (SELECT w.id AS id, 0 AS reached FROM walk w
+		WHERE (SELECT CASE WHEN e.redrive_of IS NULL THEN (SELECT n.status FROM {job_execution} n WHERE n.instance_id = e.instance_id ORDER BY n.id DESC LIMIT 1) END
+			FROM {job_execution} e WHERE e.id = w.id) = 'COMPLETED' LIMIT ?) AS page
+		UNION ALL SELECT * FROM (SELECT id, 1 AS reached FROM walk LIMIT 1 OFFSET ?) AS last`
 	firstSince = `SELECT COALESCE((SELECT id FROM {job_execution} WHERE created_at >= ? ORDER BY created_at, id LIMIT 1), 0)`
 )
 
@@ -150,18 +151,24 @@ func (s *unclearedSearch) attempts(ctx context.Context, status core.Status) (ids
 }
 
 func (s *unclearedSearch) skips(ctx context.Context) (ids []core.JobExecutionID, err error) {
-	err = s.store.scan(ctx, &ids, withSkips, s.before, s.first, s.first, searchedSkips, s.limit)
-	if err != nil || len(ids) == s.limit {
-		if err == nil {
-			s.reachedBy(ids[len(ids)-1])
+	var rows []struct {
+		ID      core.JobExecutionID
+		Reached int
+	}
+	if err := s.store.scan(ctx, &rows, withSkips, s.before, s.first, s.first, searchedSkips, s.limit, searchedSkips-1); err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		if row.Reached == 0 {
+			ids = append(ids, row.ID)
+		} else if len(ids) < s.limit {
+			s.reachedBy(row.ID)
 		}
-		return ids, err
 	}
-	var last []core.JobExecutionID
-	if err = s.store.scan(ctx, &last, reachedSkips, s.before, s.first, s.first, searchedSkips-1); err == nil && len(last) > 0 {
-		s.reachedBy(last[0])
+	if len(ids) == s.limit {
+		s.reachedBy(ids[len(ids)-1])
 	}
-	return ids, err
+	return ids, nil
 }
 
 func (s *unclearedSearch) reachedBy(id core.JobExecutionID) {

@@ -89,6 +89,14 @@ type Encoder interface {
 	WriteEncoded(ctx context.Context, e item.Encoding) (done bool, err error)
 }
 
+// AheadWriter is implemented by writers with an [Encoder], a position and a Rewind that may write a chunk,
+// and make it durable, while the one before it commits (rule C20c).
+type AheadWriter interface {
+	// WritesAhead reports whether nobody sees what lies beyond the committed position, and a restart
+	// removes it. It is called after Open.
+	WritesAhead() bool
+}
+
 // BatchProcessor is implemented by [Processor]s that process many items with one call.
 type BatchProcessor interface {
 	// ProcessAll processes the items of in from index from up to to, in order, like the processor's

@@ -186,6 +186,9 @@ func (w *Writer) WriteDocuments(_ context.Context, docs [][]byte) error {
 	return w.named(w.write(int64(len(docs))))
 }
 
+// WritesAhead implements itemextra.AheadWriter.
+func (w *Writer) WritesAhead() bool { return w.out.WritesAhead() }
+
 // Prepare makes the chunk survive a crash (item.Preparer).
 func (w *Writer) Prepare(context.Context) error { return w.named(w.out.Sync()) }
 

@@ -48,6 +48,8 @@ type output struct {
 	Form form
 	// Encodes: its output can be encoded ahead.
 	Encodes bool
+	// Beyond: the file may have items beyond the committed position, which a restart removes (rule C20c).
+	Beyond bool
 }
 
 type launch []fault
@@ -148,9 +150,11 @@ func (s *scenario) parts(t *rapid.T) {
 	}
 	encode := rapid.Bool().Draw(t, "all encode")
 	for range draw(t, "writers", 1, 2, 3, 1) {
-		s.Outputs = append(s.Outputs, output{
+		o := output{
 			Form: draw(t, "writer", table, file, completing, table), Encodes: encode || draw(t, "encodes", true, true, false, true),
-		})
+		}
+		o.Beyond = o.Form == file && o.Encodes && draw(t, "beyond", true, false, true)
+		s.Outputs = append(s.Outputs, o)
 	}
 	s.StaleEach = draw(t, "stale", 0, 2, 0, 3)
 	s.UnencodableEach = draw(t, "unencodable", 0, 5, 0, 7)

@@ -78,12 +78,27 @@ func (b *bench) launch(t *rapid.T, s *scenario, n int, to *target, ahead chunk.R
 	require.NoError(t, ctx.Err(), "launch %d, read ahead %q\n%v", n+1, ahead, s)
 	r := b.recorded(t, exec.ID)
 	r.Rows, r.Skips, r.Events = b.rows(t, to.run), b.skips(t, exec.ID), seen.list
-	for _, list := range to.files {
-		r.Files = append(r.Files, slices.Clone(list))
+	for n, list := range to.files {
+		if s.Outputs[n].Beyond {
+			list = list[:committed(t, r.Position, n)]
+		}
+		r.Files = append(r.Files, append([]int(nil), list...)) // none is nil
 	}
 	r.Trace, r.Unordered = w.trace, w.unordered
 	r.normalize(w.faults)
 	return r
+}
+
+// committed returns the number of items of a file at a position.
+func committed(t *rapid.T, at string, writer int) (length int) {
+	var position struct{ Writers []json.RawMessage }
+	if at != "" {
+		require.NoError(t, json.Unmarshal([]byte(at), &position))
+	}
+	if writer < len(position.Writers) && position.Writers[writer] != nil {
+		require.NoError(t, json.Unmarshal(position.Writers[writer], &length))
+	}
+	return length
 }
 
 func configure(w *world) chunk.Config {

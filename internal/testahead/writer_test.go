@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -42,6 +43,10 @@ func writer(w *world, n int) item.Writer {
 	var out item.Writer
 	switch o.Form {
 	case file:
+		if o.Beyond {
+			out = item.EraseWriter[thing](beyondWriter{fileWriter{w, n}})
+			break
+		}
 		out = item.EraseWriter[thing](fileWriter{w, n})
 	case completing:
 		out = item.EraseWriter[thing](completingWriter{tableWriter{w, n}})
@@ -164,6 +169,47 @@ func (f fileWriter) Finish(context.Context) error {
 func (f fileWriter) Close(context.Context) error {
 	f.w.note("close %d", f.n)
 	return nil
+}
+
+// beyondWriter is a fileWriter that may write a chunk before its turn: it is asked without a transaction
+// then. Faults and the trace know only what is written in its turn.
+type beyondWriter struct{ fileWriter }
+
+var errBeyond = errors.New("written half before its turn")
+
+func (b beyondWriter) WritesAhead() bool {
+	return !slices.ContainsFunc(b.w.faults, func(f fault) bool {
+		return f.At == atPrepare || f.At == atWriterPosition || f.At == atRewind
+	})
+}
+
+func (b beyondWriter) Write(ctx context.Context, items []thing) error {
+	_, inTurn := tx.From(ctx, b.w.db.Name())
+	for i, it := range items {
+		if inTurn {
+			if err := b.w.meetWrite(b.n, it.Place, len(items)); err != nil {
+				return err
+			}
+		} else if i == len(items)/2 && b.fails(items) {
+			return errBeyond
+		}
+		*b.list() = append(*b.list(), it.Place)
+	}
+	return nil
+}
+
+// fails reports whether a fault might happen in turn, or would count the calls.
+func (b beyondWriter) fails(items []thing) bool {
+	return slices.ContainsFunc(b.w.faults, func(f fault) bool {
+		return f.At == atWrite && (f.Call > 0 || f.Place == anyPlace || slices.Contains(items, thing{f.Place}))
+	})
+}
+
+func (b beyondWriter) Rewind(_ context.Context, at item.Position) error {
+	if err := b.w.meet(atRewind); err != nil {
+		return err
+	}
+	return b.cutTo(at)
 }
 
 // encoder is a writer with chunks that may be encoded ahead. The third one encodes as it writes.

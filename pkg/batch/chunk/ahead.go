@@ -2,9 +2,11 @@ package chunk
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	"github.com/surfin-batch/surfin/internal/panics"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // ahead prepares the work after the current one, on a goroutine of its own (rule C19). Its methods are
@@ -19,7 +21,25 @@ type ahead struct {
 	started bool          // the work is not taken yet
 	atRest  chan struct{} // closed when nothing is being prepared
 	awaited atomic.Bool   // the other goroutine waits for the prepared work
+	waiting chan struct{} // closed when it does
 	halted  atomic.Bool   // the other goroutine's work has failed: the rest is for later
+
+	// sinks, by index, write the work ahead; nil means not.
+	sinks []*sink
+	// turn is closed when the other goroutine has written its work, and turned that it was.
+	turn   chan struct{}
+	turned bool
+	// writing is held while writers are used, once the turn has come.
+	writing sync.Mutex
+	// wrote means that a writer may have written beyond the position of the last commit.
+	wrote bool
+}
+
+func newAhead(ctx context.Context, f *filler) *ahead {
+	a := &ahead{filler: f, work: f.newWork(), atRest: make(chan struct{}), waiting: make(chan struct{})}
+	close(a.atRest)
+	a.ctx, a.cancel = context.WithCancel(ctx)
+	return a
 }
 
 // start begins to prepare the next work. The reader and the chains must not be used until wait,
@@ -31,6 +51,7 @@ func (a *ahead) start() {
 	a.work.reset()
 	atRest := make(chan struct{})
 	a.started, a.atRest = true, atRest
+	a.turn, a.turned, a.waiting = make(chan struct{}), false, make(chan struct{})
 	a.awaited.Store(false)
 	a.halted.Store(false)
 	w := a.work
@@ -39,6 +60,7 @@ func (a *ahead) start() {
 		a.filler.prepare(a.ctx, w)
 		if !a.awaited.Load() { // otherwise it is encoded there, while the next one is read here
 			a.filler.encode(w)
+			a.writeAhead(w)
 		}
 		return nil
 	}, func(err error) {
@@ -53,11 +75,81 @@ func (a *ahead) start() {
 	})
 }
 
-func (a *ahead) wait() {
-	if a != nil {
-		a.awaited.Store(true)
-		<-a.atRest
+// writeAhead lets writers write an encoded work while the one before it commits (rule C20c). A failure is
+// that of the writer when it writes the work in its turn.
+func (a *ahead) writeAhead(w *work) {
+	if !w.isEncoded || a.sinks == nil {
+		return
 	}
+	select {
+	case <-a.turn:
+	case <-a.waiting: // in its turn it is written while the next one is read here
+		return
+	}
+	if a.halted.Load() {
+		return
+	}
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	a.wrote = true
+	beyond := make([]item.Position, len(a.sinks))
+	for i, s := range a.sinks {
+		if s == nil || w.encodings[i] == nil {
+			continue
+		}
+		err := guarded(func() (err error) {
+			beyond[i], err = s.writeAhead(a.ctx, w.encodings[i])
+			return err
+		})
+		if err != nil {
+			return
+		}
+	}
+	w.beyond = beyond
+}
+
+// written tells that the current work is written, and its positions are known.
+func (a *ahead) written() {
+	if a != nil && a.started && !a.turned {
+		a.turned = true
+		close(a.turn)
+	}
+}
+
+// release is sinks.release while a work is prepared.
+func (a *ahead) release(ctx context.Context, list sinks) error {
+	if a != nil {
+		a.writing.Lock()
+		defer a.writing.Unlock()
+	}
+	return list.release(ctx)
+}
+
+// takeBack reports that content beyond the last commit is not of this work, or not wanted: the writers
+// must go back. Nothing is being prepared that is not waiting for its turn.
+func (a *ahead) takeBack(beyond []item.Position) bool {
+	if a == nil || !a.wrote {
+		return false
+	}
+	a.wrote = false
+	return beyond == nil
+}
+
+// rewound tells that the writers are back at the last commit. Nothing is being prepared.
+func (a *ahead) rewound() {
+	if a != nil {
+		a.wrote, a.work.beyond = false, nil
+	}
+}
+
+func (a *ahead) wait() {
+	if a == nil {
+		return
+	}
+	if !a.awaited.Swap(true) {
+		close(a.waiting)
+	}
+	<-a.atRest
 }
 
 // halt is wait when the current work has failed: preparing ends with the read in progress.

@@ -124,8 +124,14 @@ func (p *pipeline) noteRollback(ctx context.Context, err error, items item.Items
 // rollback that does not end the step.
 func (p *pipeline) rewindWriters(ctx context.Context) error {
 	p.rollbackCounted = false
+	p.ahead.rewound()
+	p.work.beyond = nil
+	return p.rewindSinks(ctx, func(s sink) bool { return s.rewinder != nil })
+}
+
+func (p *pipeline) rewindSinks(ctx context.Context, which func(s sink) bool) error {
 	for i, s := range p.sinks {
-		if s.rewinder == nil {
+		if !which(s) {
 			continue
 		}
 		if err := guarded(func() error { return s.rewinder.Rewind(ctx, p.at.writer(i)) }); err != nil {
@@ -146,6 +152,7 @@ type commitUnit struct {
 	source func(ctx context.Context) (item.Items, []int, error)
 
 	encodings []item.Encoding // of source's items, or nil
+	beyond    []item.Position // of the writers that have written them; nil for each other one, or for all
 
 	// The transaction sets the rest.
 	items       item.Items
@@ -160,11 +167,12 @@ func (u *commitUnit) covers(s *skip) bool { return s.place < u.upTo || u.withTra
 
 func (p *pipeline) wholeChunk(w *work) *commitUnit {
 	var encodings []item.Encoding
+	var beyond []item.Position
 	if w.isEncoded {
-		encodings = w.encodings
+		encodings, beyond = w.encodings, w.beyond
 	}
 	return &commitUnit{
-		upTo: w.items.Len(), withTrailingSkips: true, encodings: encodings, isCommit: w.items.Len() > 0, completes: w.completes,
+		upTo: w.items.Len(), withTrailingSkips: true, encodings: encodings, beyond: beyond, isCommit: w.items.Len() > 0, completes: w.completes,
 		source: func(ctx context.Context) (item.Items, []int, error) {
 			if p.step.config.ProcessInTransaction {
 				if err := p.filler.process(ctx, w); err != nil {
@@ -184,6 +192,11 @@ func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
 			return err
 		}
 	}
+	if p.ahead.takeBack(u.beyond) {
+		if err := p.rewindSinks(ctx, sink.writesAhead); err != nil {
+			return err
+		}
+	}
 	attr := p.step.config.Attr
 	attr.Late = true // most transactions begin with the write
 	err := p.step.tx.Do(ctx, attr, func(ctx context.Context) error {
@@ -195,6 +208,7 @@ func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
 			if err := p.write(ctx, u); err != nil {
 				return err
 			}
+			p.ahead.written()
 		}
 		return p.checkpoint(ctx, w, u)
 	})
@@ -254,6 +268,10 @@ func (p *pipeline) write(ctx context.Context, u *commitUnit) (err error) {
 // write writes a unit, makes it durable if it lies outside the transaction, and puts the position of
 // writer i into the unit.
 func (s sink) write(ctx context.Context, u *commitUnit, i int) error {
+	if u.beyond != nil && u.beyond[i] != nil {
+		u.at.setWriter(i, u.beyond[i])
+		return nil
+	}
 	if u.items.Len() > 0 {
 		if err := s.send(ctx, u, i); err != nil {
 			return err

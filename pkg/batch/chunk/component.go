@@ -43,6 +43,24 @@ func newSink(w item.Writer) sink {
 	}
 }
 
+// writesAhead reports whether the writer may write a chunk while the one before it commits.
+func (s sink) writesAhead() bool {
+	w := optional[itemextra.AheadWriter](s.writer.Component())
+	return w != nil && s.encoder != nil && s.preparer != nil && s.positioner != nil && s.rewinder != nil && s.leftOuter == nil && w.WritesAhead()
+}
+
+// writeAhead writes an encoding, makes it durable, and returns the position after it; nil means that it
+// is not written.
+func (s sink) writeAhead(ctx context.Context, e item.Encoding) (at item.Position, err error) {
+	if done, err := s.encoder.WriteEncoded(ctx, e); !done || err != nil {
+		return nil, err
+	}
+	if err := s.preparer.Prepare(ctx); err != nil {
+		return nil, err
+	}
+	return s.positioner.Position()
+}
+
 // sinks are the writers of a step, in order.
 type sinks []sink
 

@@ -259,9 +259,15 @@ func (p *pipeline) lookAhead(ctx context.Context) {
 			p.filler.encoders = append(p.filler.encoders, s.encoder)
 		}
 	}
-	p.ahead = &ahead{filler: p.filler, work: p.filler.newWork(), atRest: make(chan struct{})}
-	close(p.ahead.atRest)
-	p.ahead.ctx, p.ahead.cancel = context.WithCancel(ctx)
+	p.ahead = newAhead(ctx, p.filler)
+	for i, s := range p.sinks {
+		if len(p.filler.encoders) > 0 && s.writesAhead() {
+			if p.ahead.sinks == nil {
+				p.ahead.sinks = make([]*sink, len(p.sinks))
+			}
+			p.ahead.sinks[i] = &p.sinks[i]
+		}
+	}
 }
 
 // listens reports whether a component is a listener itself: it must not be called while it reads or
@@ -313,7 +319,7 @@ func (p *pipeline) chunk(ctx context.Context) (last bool, err error) {
 		return false, err
 	}
 	p.rollbackCounted = true // nothing is left to roll back
-	if err := p.sinks.release(ctx); err != nil {
+	if err := p.ahead.release(ctx, p.sinks); err != nil {
 		return false, err
 	}
 	if err := p.exec.Committed(ctx); err != nil {

@@ -48,6 +48,9 @@ type work struct {
 	// that they match this output.
 	encodings []item.Encoding
 	isEncoded bool
+	// beyond are the positions of the writers that have written the encodings ahead, by index; nil means
+	// that none has.
+	beyond []item.Position
 	// skips are not yet committed. skipsBefore is the number of skips of the step before them.
 	skips       []*skip
 	skipsBefore int64

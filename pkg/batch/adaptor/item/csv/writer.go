@@ -252,6 +252,9 @@ func (w *writer) use(schema *row.Schema) error {
 	return nil
 }
 
+// WritesAhead implements itemextra.AheadWriter.
+func (w *writer) WritesAhead() bool { return w.out.WritesAhead() }
+
 func (w *writer) Prepare(context.Context) error {
 	if err := w.out.Sync(); err != nil {
 		return fmt.Errorf("csv: %w", err)

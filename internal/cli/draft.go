@@ -243,6 +243,7 @@ func (c fileCommands) initCommand() *cobra.Command {
 	var look sample
 	var dir, database string
 	var force bool
+	var parallel int
 	cmd := &cobra.Command{
 		Use:   "init SOURCE",
 		Short: "Write a job that loads a csv, json or jsonl file, or exports a table, and a test of it",
@@ -258,6 +259,9 @@ files run as they are. An existing file is replaced only with --force.
 			if err := look.check(cmd); err != nil {
 				return err
 			}
+			if parallel < 1 {
+				return usagef("--parallel %d: at least 1", parallel)
+			}
 			if strings.Contains(args[0], "#") && !strings.HasPrefix(args[0], tableMark) {
 				if from, err := c.source(args[0], database); err != nil || from.table != "" {
 					return usagef("a job names its database: give it a name in %s, and say table:NAME --database DATABASE", settings.FileName)
@@ -267,18 +271,19 @@ files run as they are. An existing file is replaced only with --force.
 			if err != nil {
 				return err
 			}
-			return c.start(shape, dir, force)
+			return c.start(shape, dir, parallel, force)
 		},
 	}
 	look.addFlags(cmd)
 	addDatabaseFlag(cmd, &database, "`NAME` of the database of table:NAME")
 	cmd.Flags().StringVar(&dir, "dir", ".", "the `FOLDER` of the job")
 	cmd.Flags().BoolVar(&force, "force", false, "replace existing files")
+	cmd.Flags().IntVar(&parallel, "parallel", 1, "the job loads `N` parts of the file at once")
 	cmd.AddCommand(c.initAppCommand())
 	return cmd
 }
 
-func (c fileCommands) start(shape *draft.Shape, dir string, force bool) error {
+func (c fileCommands) start(shape *draft.Shape, dir string, parallel int, force bool) error {
 	input := ""
 	if shape.Table == "" {
 		var err error
@@ -286,7 +291,7 @@ func (c fileCommands) start(shape *draft.Shape, dir string, force bool) error {
 			return usage(err)
 		}
 	}
-	files, err := shape.Start(input)
+	files, err := shape.Start(input, parallel)
 	if err != nil {
 		return usage(err)
 	}

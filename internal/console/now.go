@@ -85,12 +85,12 @@ func (v ofList) now() (*page, error) {
 	return &page{Title: nowTitle(&view), Heading: nowHeading(&view), Body: view, Live: "execution,progress,task,schedule,worker"}, nil
 }
 
-// nowOf asks for the day beside the overview, which takes most of the time of the page.
+// nowOf asks for the day and the overview at once: the overview takes most of the time of the page.
 func nowOf(v ofList) (o *operator.Overview, day *operator.Day, last operator.ExecutionPage, err error) {
 	ctx := v.r.Context()
-	beside := make(chan error, 1)
+	asked := make(chan error, 1)
 	go func() {
-		beside <- panics.Guard(func() (err error) {
+		asked <- panics.Guard(func() (err error) {
 			if day, err = v.Service.Day(ctx, operator.DayRequest{}); err != nil {
 				return err
 			}
@@ -101,7 +101,7 @@ func nowOf(v ofList) (o *operator.Overview, day *operator.Day, last operator.Exe
 		})
 	}()
 	o, err = v.Service.Overview(ctx, operator.OverviewRequest{Before: core.JobExecutionID(v.key("before")), Limit: pageSize, Catalog: v.Jobs})
-	if other := <-beside; err == nil {
+	if other := <-asked; err == nil {
 		err = other
 	}
 	return o, day, last, err

@@ -85,7 +85,7 @@ grid: json
 none: json
 some: json
 `, s.Item(""))
-	files, err := s.Start("in.jsonl")
+	files, err := s.Start("in.jsonl", 1)
 	require.NoError(t, err)
 	require.Contains(t, files[1].Text, `"ids" jsonb not null`)
 }

@@ -24,7 +24,7 @@ func TestAHeaderThatMayBeDataIsNotTakenSilently(t *testing.T) {
 		require.Contains(t, strings.Join(s.Notes, "\n"), value)
 		_, err := s.Copy(draft.Target{Table: "t"}, draft.Sides{})
 		require.ErrorContains(t, err, "--no-header reads it as data, --header as names")
-		_, err = s.Start("in.csv")
+		_, err = s.Start("in.csv", 1)
 		require.ErrorContains(t, err, value)
 
 		for _, o := range []draft.Options{{NoHeader: true}, {Header: true}} {

@@ -2,6 +2,7 @@ package draft
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -200,18 +201,20 @@ func list(texts []string) string {
 type File struct{ Path, Text string }
 
 // Start returns a job, its migration and a test for a file, or an export job for a table. It
-// returns an error for a table that no job can read as it is.
-func (s *Shape) Start(input string) ([]File, error) {
+// returns an error for a table that no job can read as it is. parallel parts of the file are loaded at once; 0
+// and 1 mean no partitions.
+func (s *Shape) Start(input string, parallel int) ([]File, error) {
+	parts, err := partition(s, Target{Parallel: parallel})
+	if err = errors.Join(err, s.sure()); err != nil {
+		return nil, err
+	}
 	if s.Format == formatTable {
 		return s.export()
-	}
-	if err := s.sure(); err != nil {
-		return nil, err
 	}
 	name := names{}.of(strings.SplitN(filepath.Base(s.Path), ".", 2)[0])
 	table := quoted(name)
 	files := []File{
-		{name + ".yaml", s.startJob(name, input)},
+		{name + ".yaml", s.startJob(name, input, parts)},
 		{"migrations/" + name + "/000001_" + name + ".up.sql", "-- The same SQL for SQLite and PostgreSQL.\n" + s.createTable(table, "\t") + ";\n"},
 		{"migrations/" + name + "/000001_" + name + ".down.sql", "drop table " + table + ";\n"},
 	}
@@ -234,7 +237,7 @@ tests:
 `, name, "sample."+s.Format, sample, len(s.first), table)}), nil
 }
 
-func (s *Shape) startJob(name, input string) string {
+func (s *Shape) startJob(name, input, parts string) string {
 	return fmt.Sprintf(`# surfin run %[1]s.yaml
 # %[2]s
 %[8]sjob: %[3]s
@@ -251,10 +254,10 @@ flow:
   tasklet: {migration: {dir: migrations/%[1]s, table: %[1]s_migrations}}
 
 - step: load
-  chunk:
+%[9]s  chunk:
     reader:%[7]s
     writer: {table: %[3]s}
-`, name, s.Summary(), scalar(name), scalar("Loads "+oneLine(filepath.Base(s.Path))+" into the table "+name+"."), scalar(input), s.exact().Item("    "), s.reader(`"${params.input}"`, scalar(name), "      "), s.Comments())
+`, name, s.Summary(), scalar(name), scalar("Loads "+oneLine(filepath.Base(s.Path))+" into the table "+name+"."), scalar(input), s.exact().Item("    "), s.reader(`"${params.input}"`, scalar(name), "      "), s.Comments(), parts)
 }
 
 // Comments returns the notes about the file, each on a line that begins with #.

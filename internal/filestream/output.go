@@ -252,10 +252,6 @@ func (o *Output) frame() error {
 // with the trailer for the position, and before Finish.
 func (o *Output) SetTrailer(text []byte) { o.cfg.Trailer = text }
 
-// WritesAhead reports whether content beyond the committed position is only in the part, which Open and
-// Rewind cut back (rule C20c).
-func (o *Output) WritesAhead() bool { return o.file != nil && o.cfg.Maker == nil }
-
 // Finished reports that the file is published and complete.
 func (o *Output) Finished() bool { return o.finished }
 

@@ -187,7 +187,7 @@ func (w *Writer) WriteDocuments(_ context.Context, docs [][]byte) error {
 }
 
 // WritesAhead implements itemextra.AheadWriter.
-func (w *Writer) WritesAhead() bool { return w.out.WritesAhead() }
+func (w *Writer) WritesAhead() bool { return filestream.WritesAhead(w.out) }
 
 // Prepare makes the chunk survive a crash (item.Preparer).
 func (w *Writer) Prepare(context.Context) error { return w.named(w.out.Sync()) }

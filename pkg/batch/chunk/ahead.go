@@ -108,7 +108,7 @@ func (a *ahead) writeAhead(w *work) {
 	w.beyond = beyond
 }
 
-// written tells that the current work is written, and its positions are known.
+// written lets the next work be written: the current one is, and its positions are known.
 func (a *ahead) written() {
 	if a != nil && a.started && !a.turned {
 		a.turned = true
@@ -125,8 +125,8 @@ func (a *ahead) release(ctx context.Context, list sinks) error {
 	return list.release(ctx)
 }
 
-// takeBack reports that content beyond the last commit is not of this work, or not wanted: the writers
-// must go back. Nothing is being prepared that is not waiting for its turn.
+// takeBack reports whether the writers must go back to the last commit, since the current work does not use
+// the content beyond it.
 func (a *ahead) takeBack(beyond []item.Position) bool {
 	if a == nil || !a.wrote {
 		return false
@@ -135,7 +135,7 @@ func (a *ahead) takeBack(beyond []item.Position) bool {
 	return beyond == nil
 }
 
-// rewound tells that the writers are back at the last commit. Nothing is being prepared.
+// rewound notes that the writers are back at the last commit. Nothing is being prepared.
 func (a *ahead) rewound() {
 	if a != nil {
 		a.wrote, a.work.beyond = false, nil

@@ -126,15 +126,15 @@ func (p *pipeline) rewindWriters(ctx context.Context) error {
 	p.rollbackCounted = false
 	p.ahead.rewound()
 	p.work.beyond = nil
-	return p.rewindSinks(ctx, func(s sink) bool { return s.rewinder != nil })
+	return p.sinks.rewind(ctx, p.at, func(s sink) bool { return s.rewinder != nil })
 }
 
-func (p *pipeline) rewindSinks(ctx context.Context, which func(s sink) bool) error {
-	for i, s := range p.sinks {
+func (list sinks) rewind(ctx context.Context, to position, which func(s sink) bool) error {
+	for i, s := range list {
 		if !which(s) {
 			continue
 		}
-		if err := guarded(func() error { return s.rewinder.Rewind(ctx, p.at.writer(i)) }); err != nil {
+		if err := guarded(func() error { return s.rewinder.Rewind(ctx, to.writer(i)) }); err != nil {
 			return fmt.Errorf("reset writer %d to the last commit: %w", i+1, err)
 		}
 	}
@@ -193,7 +193,7 @@ func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
 		}
 	}
 	if p.ahead.takeBack(u.beyond) {
-		if err := p.rewindSinks(ctx, sink.writesAhead); err != nil {
+		if err := p.sinks.rewind(ctx, p.at, sink.writesAhead); err != nil {
 			return err
 		}
 	}

@@ -253,7 +253,7 @@ func (w *writer) use(schema *row.Schema) error {
 }
 
 // WritesAhead implements itemextra.AheadWriter.
-func (w *writer) WritesAhead() bool { return w.out.WritesAhead() }
+func (w *writer) WritesAhead() bool { return filestream.WritesAhead(w.out) }
 
 func (w *writer) Prepare(context.Context) error {
 	if err := w.out.Sync(); err != nil {

@@ -17,6 +17,7 @@ func w9() Workload {
 	contestants := []Contestant{
 		psql{name: `psql \copy`, command: func(w Work) string { return copyFrom(w.Input) }},
 		inside{name: twoCopiesName, run: twoCopies},
+		pgloader{},
 	}
 	readers := map[string]string{
 		"csv":   `{csv: {path: "${params.input}", item: ` + rowItem + "}}",

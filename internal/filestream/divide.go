@@ -7,6 +7,8 @@ import (
 	"io"
 	"runtime"
 	"sync"
+
+	"github.com/surfin-batch/surfin/internal/partcount"
 )
 
 // Cut is a place between two records.
@@ -39,13 +41,11 @@ func checkDivisible(in *Input) error {
 	return errStream("in " + in.encoding)
 }
 
-// PartsFor returns n, or for 0 one part for each CPU, of 1 MB or more.
-func PartsFor(in *Input, n int) int {
-	if n > 0 {
-		return n
-	}
-	return max(1, min(runtime.GOMAXPROCS(0), int(min(in.print.Size>>20, 1<<20))))
-}
+// leastPart is the size in bytes of the smallest part that is worth its overhead.
+const leastPart = 1 << 20
+
+// PartsFor returns the number of parts for the file.
+func PartsFor(in *Input, want partcount.Wanted) int { return want.Of(in.print.Size, leastPart) }
 
 // Divide returns the starts of n parts of the text from a cut on, or fewer, and the end. It fails with ErrMalformed if
 // a record is not as of says.

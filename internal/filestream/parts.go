@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/partcount"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -72,9 +73,9 @@ func (r *Range) Store(c *core.ExecutionContext) error {
 
 // Divider is implemented by readers of files that several of them can read together.
 type Divider interface {
-	// Divide opens the file and divides it into n parts or fewer, of about the same size, which together have the
-	// items of one reader. With n = 0 it chooses how many.
-	Divide(ctx context.Context, n int) (path string, parts []Range, err error)
+	// Divide opens the file and divides it into parts of about the same size, as many as wanted or fewer, which together
+	// have the items of one reader.
+	Divide(ctx context.Context, want partcount.Wanted) (path string, parts []Range, err error)
 	// Confine is called before Open, which then begins at the start of the part.
 	Confine(part Range) error
 }

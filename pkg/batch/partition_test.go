@@ -195,7 +195,7 @@ flow:
 		require.EqualValues(t, 25, steps["customers"].Counters.Write)
 		require.EqualValues(t, 2, steps["regions"].Counters.Write)
 		require.EqualValues(t, 2, steps["counted"].Counters.Write)
-		require.Contains(t, steps, "customers:0..7")
+		require.Contains(t, steps, "customers:0..8")
 		require.Contains(t, steps, "regions:x-2")
 	})
 }

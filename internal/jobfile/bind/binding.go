@@ -18,6 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/panics"
+	"github.com/surfin-batch/surfin/internal/partcount"
 	"github.com/surfin-batch/surfin/internal/place"
 	"github.com/surfin-batch/surfin/internal/sqlscript"
 	"github.com/surfin-batch/surfin/internal/urlpath"
@@ -67,6 +68,7 @@ func (b *Binding) Decode() (cfg any, ok bool) {
 		reflect.TypeFor[registry.Expression]():  b.decodeExpression,
 		reflect.TypeFor[registry.Expressions](): b.decodeExpressions,
 		reflect.TypeFor[registry.Nested]():      b.decodeNested,
+		reflect.TypeFor[partcount.Number]():     language.DecodeAuto,
 		reflect.TypeFor[item.Type]():            b.Types.Decode,
 	}
 	if !d.Decode(u.Node, u.What, v.Elem()) || b.reported {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/contrib"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
+	"github.com/surfin-batch/surfin/internal/partcount"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -281,6 +282,8 @@ func typeWord(t reflect.Type, f yamlfile.Field) string {
 	words := map[reflect.Type]string{
 		reflect.TypeFor[time.Duration]():          "duration (`90s`)",
 		reflect.TypeFor[registry.Size]():          "size (`64KB`)",
+		reflect.TypeFor[language.Workers]():       "int, or `auto`",
+		reflect.TypeFor[partcount.Number]():       "int, or `auto`",
 		reflect.TypeFor[registry.SQL]():           "SQL",
 		reflect.TypeFor[registry.JSON]():          "any value, as JSON",
 		reflect.TypeFor[registry.Expression]():    "expression",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/contrib"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
+	"github.com/surfin-batch/surfin/internal/partcount"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -154,6 +155,8 @@ func (b *schemaBuilder) special(t reflect.Type, f yamlfile.Field) object {
 		return b.orText(nil, `-?([0-9.]+(ns|us|µs|ms|s|m|h))+`)
 	case reflect.TypeFor[registry.Size]():
 		return b.orText(object{"type": "integer", "minimum": 0}, `[0-9]+(KB|MB|GB)?`)
+	case reflect.TypeFor[partcount.Number]():
+		return b.orText(object{"type": "integer", "minimum": 1}, "auto|[1-9][0-9]*")
 	case reflect.TypeFor[registry.JSON]():
 		return object{}
 	case reflect.TypeFor[registry.SQL](), reflect.TypeFor[registry.Expression](), reflect.TypeFor[language.RawText](), reflect.TypeFor[language.ConditionText]():

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/yamlfile"
@@ -23,7 +24,7 @@ func Forms() map[reflect.Type]yamlfile.Form {
 		reflect.TypeFor[ConditionText](): decodeCondition,
 		reflect.TypeFor[TargetText]():    decodeTarget,
 		reflect.TypeFor[Items]():         decodeItems,
-		reflect.TypeFor[Workers]():       decodeWorkers,
+		reflect.TypeFor[Workers]():       DecodeAuto,
 		reflect.TypeFor[AnyValue]():      keepNode[AnyValue],
 		reflect.TypeFor[Placement]():     keepNode[Placement],
 		reflect.TypeFor[ArgumentLists](): keepNode[ArgumentLists],
@@ -32,14 +33,19 @@ func Forms() map[reflect.Type]yamlfile.Form {
 	}
 }
 
-func decodeWorkers(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v reflect.Value) {
+// DecodeAuto decodes a number from 1, or the word auto, which is 0.
+func DecodeAuto(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, v reflect.Value) {
 	if n.Kind == yamlfile.Scalar && n.Text == "auto" {
+		return
+	}
+	if _, err := strconv.Atoi(n.Text); err != nil && n.Kind == yamlfile.Scalar && !n.Empty && !n.Bad && !strings.Contains(n.Text, "${") {
+		d.Add(n, fmt.Sprintf("%s: %q is not a number", f.Key, n.Text), "write a number, or auto")
 		return
 	}
 	number, before := 1, d.Reports()
 	d.Field(n, f, reflect.ValueOf(&number).Elem())
 	if number < 1 && d.Reports() == before {
-		d.Add(n, f.Key+" must be at least 1", "or auto, which is the number of CPUs")
+		d.Add(n, f.Key+" must be at least 1", "or auto")
 	}
 	v.SetInt(int64(number))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/partcount"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
@@ -18,7 +19,7 @@ func Divided(t testing.TB, reader func() item.Reader) (most int) {
 	t.Helper()
 	want := readAll(t, reader, nil)
 	for n := range 6 {
-		_, parts, err := filestream.AsDivider(reader()).Divide(t.Context(), n+1)
+		_, parts, err := filestream.AsDivider(reader()).Divide(t.Context(), partcount.Wanted{Number: partcount.Number(n + 1)})
 		require.NoError(t, err)
 		var got []string
 		for i := range parts {

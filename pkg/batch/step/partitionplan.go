@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/partcount"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -264,6 +265,9 @@ func (s *PartitionStep) ask(ctx context.Context, run *model.StepRun) (parts []co
 		}
 		if closer, ok := p.(item.Closer); ok {
 			defer func() { err = errors.Join(err, closer.Close(context.WithoutCancel(ctx))) }()
+		}
+		if planner, ok := p.(partcount.Planner); ok && !s.config.OnWorkers {
+			planner.SetWorkers(s.config.Workers)
 		}
 		return p.Partition(ctx, own.View())
 	})

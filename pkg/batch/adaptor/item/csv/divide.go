@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/partcount"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -21,12 +22,12 @@ func (c *readerConfig) CannotDivide() error {
 }
 
 // Divide implements filestream.Divider.
-func (r *reader) Divide(ctx context.Context, n int) (path string, parts []filestream.Range, err error) {
+func (r *reader) Divide(ctx context.Context, want partcount.Wanted) (path string, parts []filestream.Range, err error) {
 	if err := r.Open(ctx, nil); err != nil {
 		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, r.Close(ctx)) }()
-	cuts, err := cutsOf(ctx, r, filestream.PartsFor(r.in, n))
+	cuts, err := cutsOf(ctx, r, filestream.PartsFor(r.in, want))
 	if err == nil {
 		parts, err = filestream.Ranges(cuts, r.By, func(k int, at filestream.Cut) (item.Position, error) {
 			if k == 0 { // it finds the width itself: records before the one that decides may be too short

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/partcount"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -87,7 +88,7 @@ func TestThePartsTogetherReadTheItemsOfOneReader(t *testing.T) {
 		want, failed := readPart(t, cfg, nil)
 		r, err := newReader(cfg, nil)
 		require.NoError(t, err)
-		_, ranges, err := r.Component().(*reader).Divide(context.Background(), rapid.IntRange(1, 9).Draw(t, "n"))
+		_, ranges, err := r.Component().(*reader).Divide(context.Background(), partcount.Wanted{Number: partcount.Number(rapid.IntRange(1, 9).Draw(t, "n"))})
 		if failed != nil || err != nil {
 			require.Error(t, failed, "%v", err)
 			return
@@ -141,7 +142,7 @@ func TestAPartIsReadWithTheSettingsThatDividedTheFile(t *testing.T) {
 		require.NoError(t, err)
 		return r.Component().(*reader)
 	}
-	_, ranges, err := divided().Divide(context.Background(), 4)
+	_, ranges, err := divided().Divide(context.Background(), partcount.Wanted{Number: 4})
 	require.NoError(t, err)
 	require.NoError(t, divided().Confine(ranges[1]))
 	cfg.Quote = ""
@@ -154,7 +155,7 @@ func TestAFileThatChangedIsNotReadInParts(t *testing.T) {
 	require.NoError(t, os.WriteFile(cfg.Path, []byte("x\n1\n2\n3\n"), 0o600))
 	r, err := newReader(cfg, nil)
 	require.NoError(t, err)
-	_, ranges, err := r.Component().(*reader).Divide(context.Background(), 2)
+	_, ranges, err := r.Component().(*reader).Divide(context.Background(), partcount.Wanted{Number: 2})
 	require.NoError(t, err)
 	require.Len(t, ranges, 2)
 	require.NoError(t, os.WriteFile(cfg.Path, []byte("x\n1\n2\n3\n4\n"), 0o600))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/partcount"
 	"github.com/surfin-batch/surfin/internal/recordtypes"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -36,26 +37,26 @@ func dividedBy(c *fixedReaderConfig) string {
 }
 
 // Divide implements filestream.Divider.
-func (r *linesReader) Divide(ctx context.Context, n int) (string, []filestream.Range, error) {
+func (r *linesReader) Divide(ctx context.Context, want partcount.Wanted) (string, []filestream.Range, error) {
 	if err := r.Open(ctx, nil); err != nil {
 		return "", nil, err
 	}
-	return r.divide(ctx, n, func(at filePosition) (item.Position, error) { return json.Marshal(at) })
+	return r.divide(ctx, want, func(at filePosition) (item.Position, error) { return json.Marshal(at) })
 }
 
 // Divide implements filestream.Divider.
-func (r *reader) Divide(ctx context.Context, n int) (string, []filestream.Range, error) {
+func (r *reader) Divide(ctx context.Context, want partcount.Wanted) (string, []filestream.Range, error) {
 	if err := r.Open(ctx, nil); err != nil {
 		return "", nil, err
 	}
-	return r.divide(ctx, n, func(at filePosition) (item.Position, error) {
+	return r.divide(ctx, want, func(at filePosition) (item.Position, error) {
 		return json.Marshal(readerPosition{filePosition: at, Position: r.state.Position()})
 	})
 }
 
-func (f *file) divide(ctx context.Context, n int, at func(filePosition) (item.Position, error)) (path string, parts []filestream.Range, err error) {
+func (f *file) divide(ctx context.Context, want partcount.Wanted, at func(filePosition) (item.Position, error)) (path string, parts []filestream.Range, err error) {
 	defer func() { err = errors.Join(err, f.Close(ctx)) }()
-	cuts, err := f.cuts(ctx, filestream.PartsFor(f.in, n))
+	cuts, err := f.cuts(ctx, filestream.PartsFor(f.in, want))
 	if err == nil {
 		parts, err = filestream.Ranges(cuts, f.By, func(_ int, c filestream.Cut) (item.Position, error) { return at(f.positionAt(c)) })
 	}

@@ -1,6 +1,7 @@
 // Package files has the partitioners `files`, one part for each matching file, and `lines`, parts of one file.
 //
-// It imports core, core/registry, internal/filestream, internal/partname, internal/place and internal/urlpath.
+// It imports core, core/registry, internal/filestream, internal/partcount, internal/partname, internal/place
+// and internal/urlpath.
 package files
 
 import (

@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/partcount"
 	"github.com/surfin-batch/surfin/internal/place"
 	"github.com/surfin-batch/surfin/internal/urlpath"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -17,16 +18,13 @@ import (
 
 // linesConfig configures the partitioner `lines`.
 type linesConfig struct {
-	Parts int    `key:"parts" main:"true" doc:"The highest number of parts [one for each CPU, of 1 MB or more]."`
-	Path  string `key:"path" path:"true" doc:"The file, which the reader may then name as ${part.path} [the file of the reader]."`
+	Parts partcount.Number `key:"parts" main:"true" doc:"The highest number of parts, or auto: 4 for each worker (64 with remote), each of 1 MB or more [auto]."`
+	Path  string           `key:"path" path:"true" doc:"The file, which the reader may then name as ${part.path} [the file of the reader]."`
 }
 
 // Validate checks the number.
 func (c *linesConfig) Validate() error {
-	if c.Parts < 0 || c.Parts > core.MaxPartitions {
-		return &registry.ConfigError{Key: "parts", Err: fmt.Errorf("%d is not between 1 and %d", c.Parts, core.MaxPartitions)}
-	}
-	return nil
+	return c.Parts.Check("parts")
 }
 
 // DividesLines implements trait.LineDivider.
@@ -59,9 +57,13 @@ flow:
 }
 
 type lines struct {
-	config linesConfig
-	reader func(ctx context.Context, part core.Partition) (item.Reader, error)
+	config  linesConfig
+	workers int
+	reader  func(ctx context.Context, part core.Partition) (item.Reader, error)
 }
+
+// SetWorkers implements partcount.Planner.
+func (p *lines) SetWorkers(n int) { p.workers = n }
 
 // SetReader implements filestream.OfReader.
 func (p *lines) SetReader(reader func(ctx context.Context, part core.Partition) (item.Reader, error)) {
@@ -104,7 +106,7 @@ func (p *lines) divide(ctx context.Context) (string, []filestream.Range, error) 
 	if divider == nil {
 		return "", nil, errors.New("the reader of the step cannot read a file in parts")
 	}
-	path, ranges, err := divider.Divide(ctx, p.config.Parts)
+	path, ranges, err := divider.Divide(ctx, partcount.Wanted{Number: p.config.Parts, Workers: p.workers})
 	if err != nil {
 		return "", nil, err
 	}

@@ -21,7 +21,7 @@ func ExampleComponents() {
 		fmt.Println(part.Index, part.Name)
 	}
 	// Output:
-	// 0 11..20
-	// 1 21..30
-	// 2 31..40
+	// 0 11..11
+	// 1 12..20
+	// 2 21..40
 }

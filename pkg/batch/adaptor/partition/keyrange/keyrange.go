@@ -1,18 +1,17 @@
 // Package keyrange is the partitioner `range`: ranges of an integer key that together contain every row of
 // a table.
 //
-// It imports core, tx and internal/sqlvalue; gormdb gives it its connections.
+// It imports core, core/registry, tx, internal/partcount, internal/sqlvalue and internal/txwork; gormdb gives it its
+// connections.
 package keyrange
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
-	"strings"
 
-	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/internal/partcount"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -20,11 +19,11 @@ import (
 
 // config configures the partitioner.
 type config struct {
-	Database string       `key:"database" doc:"The database; default: the job's."`
-	Table    string       `key:"table" required:"true" doc:"The table, or SCHEMA.TABLE."`
-	Key      string       `key:"key" required:"true" doc:"A column of integers, never null, preferably with an index."`
-	Parts    int          `key:"parts" required:"true" doc:"The highest number of ranges."`
-	Where    registry.SQL `key:"where" doc:"A condition that selects the rows, as in a SELECT; the reader of the step needs it as well."`
+	Database string           `key:"database" doc:"The database; default: the job's."`
+	Table    string           `key:"table" required:"true" doc:"The table or view, or SCHEMA.TABLE."`
+	Key      string           `key:"key" required:"true" doc:"A column of integers, never null, preferably the first one of an index."`
+	Parts    partcount.Number `key:"parts" doc:"The highest number of ranges, or auto: 4 for each worker (64 with remote), each of 10,000 rows or more [auto]."`
+	Where    registry.SQL     `key:"where" doc:"A condition that selects the rows, as in a SELECT; the reader of the step needs it as well."`
 }
 
 // Validate checks the options that need no database.
@@ -36,10 +35,7 @@ func (c *config) Validate() error {
 	if c.Key == "" {
 		errs = append(errs, &registry.ConfigError{Key: "key", Err: errors.New("the column is missing")})
 	}
-	if c.Parts < 1 || c.Parts > core.MaxPartitions {
-		errs = append(errs, &registry.ConfigError{Key: "parts", Err: fmt.Errorf("%d is not between 1 and %d", c.Parts, core.MaxPartitions)})
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.Parts.Check("parts"))...)
 }
 
 // OnMySQL implements trait.OnMySQL.
@@ -51,16 +47,20 @@ func Components() []registry.Component {
 		Kind: registry.KindPartitioner, Name: "range", Config: reflect.TypeFor[config](), Parts: types,
 		Summary: "makes ranges of an integer key",
 		Doc: `From the smallest to the largest key in the table when the step starts for the
-first time, the partitions are ranges of equal width: ` + "`part.min`" + ` to ` + "`part.max`" + `, both of them
-included, without gaps or overlaps. They are named by their bounds. A table without rows has
-no partitions, and one with fewer possible keys than ` + "`parts`" + ` has fewer. Ranges are
-of equal width, not of equal work: if keys have gaps, more partitions than workers even it out.
+first time, the partitions are ranges with about the same number of rows: ` + "`part.min`" + ` to ` + "`part.max`" + `, both of
+them included, without gaps or overlaps. They are named by their bounds, and a restart keeps them. A table without
+rows has no partitions. Rows with the same key are in one range, so keys with many rows make fewer ranges.
+
+The rows are counted, and their keys passed once, in an index if one begins with the key: a million rows take less
+than half a second. With ` + "`where`" + `, on a view, or without an index the keys are sorted, which takes several times as long. On
+PostgreSQL a sample of blocks takes the place of the count if the table has 4,000 blocks of 8 KB or more for each
+range, so their numbers of rows differ by some percent (rule P10).
 
 Rows that are added later with a key beyond the largest are in no partition.`,
 		Example: `job: bill
 flow:
 - step: bill
-  partition: {by: {range: {table: orders, key: id, parts: 16}}, workers: 4}
+  partition: {by: {range: {table: orders, key: id}}, workers: 4}
   chunk:
     reader: {query: {sql: "select id, amount from orders where id between ${part.min} and ${part.max}", key: [id], item: {id: int, amount: decimal}}}
     writer: {table: {name: bill, key: [id], create: true}}`,
@@ -73,8 +73,9 @@ func types(any) (map[string]reflect.Type, error) {
 }
 
 type partitioner struct {
-	db     tx.Database
-	config config
+	db      tx.Database
+	config  config
+	workers int
 }
 
 // newPartitioner checks config.
@@ -85,16 +86,15 @@ func newPartitioner(db tx.Database, cfg config) (core.Partitioner, error) {
 	return &partitioner{db: db, config: cfg}, nil
 }
 
+// SetWorkers implements partcount.Planner.
+func (p *partitioner) SetWorkers(n int) { p.workers = n }
+
 // Partition returns the ranges.
 func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Partition, error) {
-	low, high, empty, err := p.bounds(ctx)
+	ranges, err := p.ranges(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("range of %s.%s: %w", p.config.Table, p.config.Key, err)
 	}
-	if empty {
-		return nil, nil
-	}
-	ranges := split(low, high, p.config.Parts)
 	parts := make([]core.Partition, len(ranges))
 	for i, r := range ranges {
 		values := core.NewExecutionContext()
@@ -106,61 +106,30 @@ func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Parti
 	return parts, nil
 }
 
-// one statement: the smallest and largest key, and whether some row is in no range
-func (p *partitioner) bounds(ctx context.Context) (low, high int64, empty bool, err error) {
-	text, args, err := p.statement()
+func (p *partitioner) ranges(ctx context.Context) ([]keyRange, error) {
+	k, err := keysOf(ctx, p.db, p.config)
 	if err != nil {
-		return 0, 0, false, err
+		return nil, err
 	}
-	var minKey, maxKey any
-	var outside bool
-	if err := tx.ConnOf(ctx, p.db).QueryRowContext(ctx, text, args...).Scan(&minKey, &maxKey, &outside); err != nil {
-		return 0, 0, false, err
+	low, high, empty, err := k.bounds(ctx)
+	if err != nil || empty {
+		return nil, err
 	}
-	if outside {
-		return 0, 0, false, errors.New("in some rows the key is null or not an integer, so they would be in no range; exclude them with `where`")
-	}
-	if minKey == nil {
-		return 0, 0, true, nil
-	}
-	if low, err = integer(minKey); err == nil {
-		high, err = integer(maxKey)
-	}
-	return low, high, false, err
+	cuts, err := k.cuts(ctx, partcount.Wanted{Number: p.config.Parts, Workers: p.workers})
+	return between(low, high, cuts), err
 }
 
-func integer(x any) (int64, error) {
-	if text, is := x.([]byte); is { // of MySQL
-		x = string(text)
-	}
-	if n, is := x.(uint64); is && n <= math.MaxInt64 {
-		return int64(n), nil
-	}
-	n, ok := x.(int64)
-	if !ok {
-		return 0, fmt.Errorf("%v is a %T, not an integer: the key must be a column of integers", x, x)
-	}
-	return n, nil
-}
+type keyRange struct{ Min, Max int64 }
 
-func (p *partitioner) statement() (string, []any, error) {
-	d := p.db.Dialect()
-	table, key := d.Quote(p.config.Table), quoted(p.config.Key)
-	where, condition := "", ""
-	var args []any
-	if !p.config.Where.IsZero() {
-		text, values := p.config.Where.Render(d.Placeholder)
-		var err error
-		if args, err = sqlvalue.Args(values, sqlvalue.Bind(d)); err != nil {
-			return "", nil, err
+// between returns the ranges from low to high that end at the ascending cuts. Cuts of rows that arrived meanwhile, and
+// repeated ones, make no range.
+func between(low, high int64, cuts []int64) []keyRange {
+	var ranges []keyRange
+	for _, cut := range cuts {
+		if cut >= low && cut < high {
+			ranges = append(ranges, keyRange{Min: low, Max: cut})
+			low = cut + 1
 		}
-		where, condition = "\nwhere (\n"+text+"\n)", " and (\n"+text+"\n)"
 	}
-	misfit := key + " is null"
-	if d == tx.SQLite { // its columns may hold anything
-		misfit = "typeof(" + key + ") <> 'integer'"
-	}
-	return fmt.Sprintf("select min(%s), max(%s), exists (select 1 from %s where %s%s) from %s%s", key, key, table, misfit, condition, table, where), args, nil
+	return append(ranges, keyRange{Min: low, Max: high})
 }
-
-func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -208,3 +208,17 @@ func TestAWorkerThatFollowsSeldomDoesTheCommonWork(t *testing.T) {
 		require.NoError(t, stop())
 	}
 }
+
+func TestALeaderWithALongPollDoesTheCommonWorkEachSecond(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t, testdb.SQLite(t), func(*office, context.Context, task.Task) (task.Outcome, error) { return task.Success(), nil })
+	counted := &countedMaintenance{Repository: o.repo}
+	w, err := runtime.NewWorker(runtime.Config{Poll: time.Hour, Tasks: &runtime.Tasks{
+		Executions: o.repo, Maintenance: counted, Engine: o.engine(), Database: o.db, Catalog: o.catalog, Worker: "one",
+	}})
+	require.NoError(t, err)
+	for begin := time.Now(); time.Since(begin) < 2500*time.Millisecond; time.Sleep(20 * time.Millisecond) {
+		w.Tend(t.Context())
+	}
+	require.InDelta(t, 3, counted.due.Load(), 1)
+}

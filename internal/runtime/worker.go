@@ -197,7 +197,8 @@ func (w *Worker) tend(ctx context.Context, do func(ctx context.Context) error) {
 		return
 	}
 	defer w.tending.Unlock()
-	if now := time.Now(); now.Sub(w.tended) < w.config.Poll*9/10 { // the worker's loop and the leader both call it
+	// The worker's loop and the leader both call it. The leader works for all: it does not wait for a longer poll of its own.
+	if time.Since(w.tended) < min(w.config.Poll, DefaultPoll)*9/10 {
 		return
 	}
 	w.tended = time.Now()

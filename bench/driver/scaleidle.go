@@ -27,7 +27,7 @@ const (
 	// late is how long after its lease the work of a killed worker may wait.
 	late = 2 * time.Second
 	// mostLoops need about three connections each.
-	mostLoops = 1024
+	mostLoops = 512
 	// startsAsked is how many tasks are submitted one after the other.
 	startsAsked = 20
 )
@@ -108,7 +108,7 @@ func scaleIdle(ctx context.Context, b *bench) (rows [][]string, err error) {
 		row[4] = percentText(at.rate.cpu) + " of a core"
 		rows = append(rows, append(row, fmt.Sprint(at.sessions), timeText(at.start), fmt.Sprintf("%.1f s", at.takeOver.Seconds())))
 		fmt.Fprintln(os.Stderr, rows[len(rows)-1])
-		if at.takeOver > late || at.rate.cpu > 1 || at.rate.statements < 1.2*last || loops == mostLoops {
+		if at.takeOver > late || at.rate.cpu > 1 || loops > loopsOfProcess && at.rate.statements < 1.2*last || loops == mostLoops {
 			return rows, nil
 		}
 		last = at.rate.statements

@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb/pgcluster"
 )
 
-// docs/howto/scale.md has the numbers. A worker more sends four statements in a second while all are idle: it polls for
+// docs/howto/scale.md has the numbers. A worker more sends few statements in a second while all are idle: it polls for
 // deliveries, for work that was not delivered and for the leader, and has a heartbeat.
 func TestAnIdleWorkerMoreIsFewStatements(t *testing.T) {
 	t.Parallel()

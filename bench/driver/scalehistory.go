@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 )
 
-// purgedExecutions are the oldest ones, in batches as the leader's.
+// purgedExecutions are the oldest ones, with those of failed instances, which a purge keeps.
 const purgedExecutions = 10_000
 
 // scaleHistory is a history of -size executions, compared with an empty one: lists, lookups, launches, and a purge

@@ -60,7 +60,7 @@ SPARE := GOGC=400 GORACE=atexit_sleep_ms=0
 # files are in memory meanwhile, where there is room.
 WITH_POSTGRES := $(GO) run ./internal/testdb/cluster --
 
-.PHONY: help build test test-plain test-race test-cases quick soak fuzz console screenshots lint measure deadcode fmt vuln generate check-generated bench bench-peers bench-lose bench-go contrib clean
+.PHONY: help build test test-plain test-race test-cases quick soak fuzz console screenshots lint measure deadcode fmt vuln generate check-generated bench bench-peers bench-lose bench-scale bench-go contrib clean
 
 help: ## show this list
 	@awk -F ': *## ' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -167,6 +167,10 @@ bench-peers: ## the same with Spring Batch (needs Java 17 and Maven), pgloader, 
 bench-lose: ## show what becomes of rows that are skipped, stopped or retried, with Spring Batch and with Surfin (needs Java 17 and Maven)
 	tools/ensure postgresql java maven
 	$(BENCH) -lose $(FLAGS)
+
+bench-scale: ## show what work, idle workers and a long history cost the server (docs/howto/scale.md): SIZE is the executions of the history
+	tools/ensure postgresql
+	$(BENCH) -scale -size $(SIZE) $(FLAGS)
 
 bench-go: ## run the Go benchmarks of PKG (those of bench: go -C bench test -bench .)
 	$(WITH_POSTGRES) $(GO) test -run '^$$' -bench . -benchmem $(FLAGS) $(PKG)

@@ -38,7 +38,7 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 		options: o, dir: dir, inputs: map[int]Work{}, built: map[string]error{}, consoles: map[string]*console{},
 		order: rand.New(rand.NewPCG(o.seed, 2)), //nolint:gosec // an order that can be had again
 	}
-	if b.server, err = startServer(ctx, o.postgres); err != nil {
+	if b.server, err = startServer(ctx, o.postgres, o.serverSettings()...); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return b, nil

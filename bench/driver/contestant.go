@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // Contestant does the work of a workload in one way, in a separate process.
@@ -96,6 +97,9 @@ type Work struct {
 	// River is the engine of the runtime; Worker asks the process to be only a worker.
 	River  bool `json:"river,omitempty"`
 	Worker bool `json:"worker,omitempty"`
+	// Loops asks the process to be that many idle workers, with a lease of Lease.
+	Loops int           `json:"loops,omitempty"`
+	Lease time.Duration `json:"lease,omitempty"`
 	// Serve asks the process to be surfin serve, and Tick to run the job that is watched.
 	Serve bool `json:"serve,omitempty"`
 	Tick  bool `json:"tick,omitempty"`
@@ -184,6 +188,8 @@ func childResult(text string) (Result, error) {
 		return Result{}, fmt.Errorf("%s: %w", workVariable, err)
 	}
 	switch {
+	case w.Loops > 0:
+		return Result{}, workInLoops(context.Background(), w)
 	case w.Worker:
 		return Result{}, takeParts(context.Background(), w)
 	case w.Serve:

@@ -6,6 +6,7 @@
 //	make bench-peers                       # with Spring Batch and mattn's SQLite, too
 //	make bench FLAGS='-page docs/reference/benchmarks.md'
 //	make bench-lose                        # what Spring Batch loses, and who does not
+//	make bench-scale                       # the cost of work, idle workers and a long history for the server
 //
 // Machines differ and are noisy: the important number is the ratio to the floor of the same round, the first
 // contestant of a workload. docs/benchmarks.md describes each workload.
@@ -32,6 +33,7 @@ type options struct {
 	markdown     bool
 	page         string
 	peers, lose  bool
+	scale        bool
 	spring       string
 	dir          string
 	postgres     string
@@ -63,6 +65,7 @@ func parseOptions(args []string) (options, error) {
 	flags.StringVar(&o.page, "page", "", "put the tables into this page, between its markers, and a plot beside it")
 	flags.BoolVar(&o.peers, "peers", false, "compare with Spring Batch (needs java and mvn) and mattn's SQLite (needs a C compiler), too")
 	flags.BoolVar(&o.lose, "lose", false, "show instead what becomes of rows that are skipped, stopped or retried, with Spring Batch and here")
+	flags.BoolVar(&o.scale, "scale", false, "show instead what work and idle workers cost the server: the sections of -run (costs, parts, idle, history; -size is the executions of history)")
 	flags.StringVar(&o.spring, "spring", "", "version of Spring Batch; default: that of bench/springbatch/pom.xml")
 	flags.StringVar(&o.dir, "dir", "", "folder for files and databases; default: the system's for temporary files")
 	flags.StringVar(&o.postgres, "postgres", "", "URL of a superuser of a PostgreSQL server; default: one of the driver's own")
@@ -97,8 +100,11 @@ func drive(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	if o.lose {
+	switch {
+	case o.lose:
 		return showLost(ctx, b)
+	case o.scale:
+		return b.showScale(ctx)
 	}
 	report := newReport(ctx, b)
 	failed := 0

@@ -74,16 +74,19 @@ func (r *report) writePage(path string) error {
 	)
 }
 
-func replaceMarked(path, text string) error {
+func replaceMarked(path, text string) error { return replaceAfter(path, beginMark, text) }
+
+// replaceAfter puts a text between a mark and the next end mark.
+func replaceAfter(path, begin, text string) error {
 	old, err := os.ReadFile(path) //nolint:gosec // the page that was asked for
 	if err != nil {
 		return err
 	}
-	before, rest, ok := bytes.Cut(old, []byte(beginMark))
+	before, rest, ok := bytes.Cut(old, []byte(begin))
 	_, after, ok2 := bytes.Cut(rest, []byte(endMark))
 	if !ok || !ok2 {
-		return fmt.Errorf("%s has no lines %s and %s", path, beginMark, endMark)
+		return fmt.Errorf("%s has no lines %s and %s", path, begin, endMark)
 	}
-	page := slices.Concat(before, []byte(beginMark+"\n"+text+"\n"+endMark), after)
+	page := slices.Concat(before, []byte(begin+"\n"+text+"\n"+endMark), after)
 	return os.WriteFile(path, page, 0o644) //nolint:gosec // a page is for everybody
 }

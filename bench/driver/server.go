@@ -35,10 +35,10 @@ func durable() []string {
 	return []string{"fsync=on", "synchronous_commit=on", "full_page_writes=on", "shared_buffers=256MB", "max_wal_size=4GB", "autovacuum=off"}
 }
 
-func startServer(ctx context.Context, admin string) (*server, error) {
+func startServer(ctx context.Context, admin string, more ...string) (*server, error) {
 	s := &server{url: admin}
 	if admin == "" {
-		cluster, err := pgcluster.Start(ctx, durable()...)
+		cluster, err := pgcluster.Start(ctx, append(durable(), more...)...)
 		if err != nil {
 			return nil, err
 		}

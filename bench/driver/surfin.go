@@ -92,6 +92,9 @@ func openApp(ctx context.Context, w Work, url string, opts ...fx.Option) (*batch
 	if w.River {
 		environ, opts = append(environ, "SURFIN_ENGINE=river"), append(opts, river.Module())
 	}
+	if w.Lease > 0 {
+		environ = append(environ, "SURFIN_LEASE="+w.Lease.String())
+	}
 	s, err := settings.Load(settings.Source{Dir: w.Dir, Environ: environ})
 	if err != nil {
 		return nil, err

@@ -44,6 +44,14 @@ func onWorkers(ctx context.Context, w Work) (r Result, err error) {
 
 // startWorker starts this program as a worker.
 func startWorker(w Work) (end func() error, err error) {
+	cmd, err := startWorkerProcess(w)
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()) }, nil
+}
+
+func startWorkerProcess(w Work) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -54,10 +62,7 @@ func startWorker(w Work) (end func() error, err error) {
 		return nil, err
 	}
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	return func() error { return errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()) }, nil
+	return cmd, cmd.Start()
 }
 
 func takeParts(ctx context.Context, w Work) (err error) {

@@ -52,6 +52,9 @@ type Parks interface {
 	// Resumable returns parked executions that wait for nothing, oldest first, except those with a
 	// definition hash in except, and those with a placement that worker was not assigned (rule PL2).
 	Resumable(ctx context.Context, worker string, limit int, except []string) ([]core.JobExecutionID, error)
+	// Work reports in one statement which calls may find work for a worker. req is as for AssignPartition
+	// without a part.
+	Work(ctx context.Context, req AssignRequest) (FoundWork, error)
 	// RefuseResume stores with a parked execution why a process that should resume it could not. A
 	// resume clears it. An execution that is no longer parked is unchanged.
 	RefuseResume(ctx context.Context, id core.JobExecutionID, reason string) error
@@ -75,6 +78,12 @@ type Ready struct {
 	// Since is its position in the waiting order: the launch time of the execution, so that begun work
 	// goes first. Zero means now, for new parts.
 	Since time.Time
+}
+
+// FoundWork is work that a poll of a worker may take.
+type FoundWork struct {
+	// Parts is for AssignPartition, Children for RecoverChildren and Parked for Resumable.
+	Parts, Children, Parked bool
 }
 
 // ReadyPlace is a place in the list of ready work, which is ordered by ID.

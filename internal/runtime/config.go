@@ -39,6 +39,8 @@ type Config struct {
 	// of the lease, at most DefaultPoll. They find work of a dead process, and
 	// work planned without an engine.
 	Sweep time.Duration
+	// Follows reports whether another process does the common work on tasks; nil means no.
+	Follows func() bool
 	// Report may be nil.
 	Report func(Event)
 }
@@ -59,6 +61,9 @@ func (c *Config) fill() {
 	}
 	if c.Drain == 0 {
 		c.Drain = DefaultDrain
+	}
+	if c.Follows == nil {
+		c.Follows = func() bool { return false }
 	}
 	if c.Report == nil {
 		c.Report = func(Event) {}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/boottime"
@@ -35,6 +38,10 @@ type LeaderConfig struct {
 	// They default to DefaultLease and DefaultHeartbeat.
 	Lease, Heartbeat time.Duration
 	Duties           []Duty
+	// Deciders of this process.
+	Deciders []string
+	// Tend is called at each heartbeat while it leads, in the background; may be nil.
+	Tend func(ctx context.Context)
 	// Report may be nil.
 	Report func(err error)
 }
@@ -44,6 +51,10 @@ type Leader struct {
 	config  LeaderConfig
 	manager *tx.Manager
 	next    []time.Duration // when each duty is called next, on the clock of this process
+	// until is the end of the other leader's lease when it was read, and renewed when that last moved, on this clock.
+	until, renewed time.Duration
+	follows        atomic.Bool
+	tending        sync.WaitGroup
 }
 
 // NewLeader checks the configuration and fills in the defaults.
@@ -84,6 +95,7 @@ func (l *Leader) tick(leads bool) time.Duration {
 // leads, until stop or ctx ends. Then it resigns.
 func (l *Leader) Run(ctx context.Context, stop <-chan struct{}) {
 	epoch := int64(0)
+	defer l.tending.Wait()
 	defer func() {
 		if epoch != 0 {
 			l.resign(ctx, epoch)
@@ -91,7 +103,7 @@ func (l *Leader) Run(ctx context.Context, stop <-chan struct{}) {
 	}()
 	for {
 		begin := time.Now()
-		epoch = l.beat(ctx, stop)
+		epoch = l.beat(ctx, stop, epoch != 0)
 		timer := time.NewTimer(l.tick(epoch != 0) - time.Since(begin))
 		select {
 		case <-stop:
@@ -105,14 +117,17 @@ func (l *Leader) Run(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-func (l *Leader) beat(ctx context.Context, stop <-chan struct{}) int64 {
+func (l *Leader) beat(ctx context.Context, stop <-chan struct{}, led bool) int64 {
 	since := boottime.Now()
-	epoch, leads, err := l.config.Leadership.Lead(ctx, l.config.Holder, l.config.Lease)
+	epoch, leads, err := l.lead(ctx, led)
 	if err != nil && ctx.Err() == nil {
 		l.config.Report(err)
 	}
 	if err != nil || !leads {
 		return 0
+	}
+	if l.config.Tend != nil {
+		l.tending.Go(func() { l.config.Tend(ctx) })
 	}
 	for i, duty := range l.config.Duties {
 		for more := boottime.Now() >= l.next[i]; more && l.leads(ctx, stop, since); {
@@ -129,6 +144,38 @@ func (l *Leader) beat(ctx context.Context, stop <-chan struct{}) int64 {
 	}
 	return epoch
 }
+
+// lead only reads while another process leads: its lease needs no write to be seen.
+func (l *Leader) lead(ctx context.Context, led bool) (epoch int64, leads bool, err error) {
+	if !led {
+		other, err := l.config.Leadership.Leader(ctx)
+		if err != nil {
+			l.follows.Store(false)
+			return 0, false, err
+		}
+		if other != nil && other.Leading && other.Holder != l.config.Holder {
+			l.follow(other)
+			return 0, false, nil
+		}
+	}
+	l.follows.Store(false)
+	return l.config.Leadership.Lead(ctx, l.config.Holder, l.config.Lease)
+}
+
+// follow watches whether the other leader renews its lease, of whatever length: it does so each second.
+func (l *Leader) follow(other *taskports.Leader) {
+	now, tick := boottime.Now(), l.tick(false)
+	until := now + time.Duration(other.LeaseLeft*float64(time.Second))
+	if (until - l.until).Abs() > tick/2 { // or it is another one, with a shorter lease
+		l.until, l.renewed = until, now
+	}
+	lacks := func(decider string) bool { return !slices.Contains(other.Deciders, decider) }
+	l.follows.Store(now-l.renewed <= 3*tick/2 && !slices.ContainsFunc(l.config.Deciders, lacks))
+}
+
+// Follows reports whether another process leads, was seen to renew its lease in the last seconds, and has all deciders of
+// this one: it does the common work on tasks.
+func (l *Leader) Follows() bool { return l.follows.Load() }
 
 func (l *Leader) leads(ctx context.Context, stop <-chan struct{}, since time.Duration) bool {
 	select {

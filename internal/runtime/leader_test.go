@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -139,4 +142,83 @@ func TestALeaderIsConfiguredSoundly(t *testing.T) {
 	t.Parallel()
 	_, err := runtime.NewLeader(runtime.LeaderConfig{})
 	require.ErrorContains(t, err, "a leader needs")
+}
+
+// Rule W8: a worker leaves the common work to a leader that renews its lease, and has all deciders.
+func TestAProcessFollowsALeaderThatRenewsItsLease(t *testing.T) {
+	eachLeaders(t, func(l *leaders) {
+		var tended atomic.Int64
+		b, err := runtime.NewLeader(runtime.LeaderConfig{
+			Leadership: l.repo, Database: l.db, Holder: "b", Lease: time.Minute, Heartbeat: 100 * time.Millisecond, Deciders: []string{"x"},
+			Tend: func(context.Context) { tended.Add(1) },
+		})
+		require.NoError(l.t, err)
+		epoch, leads, err := l.repo.Lead(l.t.Context(), "a", time.Hour)
+		require.NoError(l.t, err)
+		require.True(l.t, leads)
+		renew := func() {
+			_, _, err := l.repo.Lead(l.t.Context(), "a", time.Hour)
+			require.NoError(l.t, err)
+		}
+		closing := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() { b.Run(context.WithoutCancel(l.t.Context()), closing) })
+		defer func() { close(closing); wg.Wait() }()
+		for range 20 {
+			renew()
+			time.Sleep(20 * time.Millisecond)
+			require.False(l.t, b.Follows(), "the leader may lack the decider")
+		}
+		_, err = l.repo.Heartbeat(l.t.Context(), taskports.Claimant{Worker: "a", Deciders: []string{"y", "x"}, Lease: time.Hour}, nil)
+		require.NoError(l.t, err)
+		require.Eventually(l.t, func() bool { renew(); return b.Follows() }, 20*time.Second, 10*time.Millisecond)
+		require.Eventually(l.t, func() bool { return !b.Follows() }, 20*time.Second, 10*time.Millisecond, "it renews no more")
+		require.Zero(l.t, tended.Load())
+		require.NoError(l.t, l.repo.Resign(l.t.Context(), "a", epoch))
+		require.Eventually(l.t, func() bool { return tended.Load() > 1 }, 20*time.Second, 10*time.Millisecond)
+	})
+}
+
+type countedMaintenance struct {
+	taskports.Repository
+	due atomic.Int64
+}
+
+func (c *countedMaintenance) MakeDue(ctx context.Context, limit int) ([]taskports.Delivery, error) {
+	c.due.Add(1)
+	return c.Repository.MakeDue(ctx, limit)
+}
+
+func TestAWorkerThatFollowsSeldomDoesTheCommonWork(t *testing.T) {
+	t.Parallel()
+	for _, follows := range []bool{true, false} {
+		o := newOffice(t, testdb.SQLite(t), func(*office, context.Context, task.Task) (task.Outcome, error) { return task.Success(), nil })
+		counted := &countedMaintenance{Repository: o.repo}
+		o.change = func(c *runtime.Config) {
+			c.Poll, c.Follows, c.Tasks.Maintenance = time.Second, func() bool { return follows }, counted
+		}
+		stop := o.worker("one")
+		require.Eventually(t, func() bool { return counted.due.Load() > 0 }, 20*time.Second, 10*time.Millisecond)
+		time.Sleep(3500 * time.Millisecond)
+		if follows {
+			require.EqualValues(t, 1, counted.due.Load())
+		} else {
+			require.Greater(t, counted.due.Load(), int64(2))
+		}
+		require.NoError(t, stop())
+	}
+}
+
+func TestALeaderWithALongPollDoesTheCommonWorkEachSecond(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t, testdb.SQLite(t), func(*office, context.Context, task.Task) (task.Outcome, error) { return task.Success(), nil })
+	counted := &countedMaintenance{Repository: o.repo}
+	w, err := runtime.NewWorker(runtime.Config{Poll: time.Hour, Tasks: &runtime.Tasks{
+		Executions: o.repo, Maintenance: counted, Engine: o.engine(), Database: o.db, Catalog: o.catalog, Worker: "one",
+	}})
+	require.NoError(t, err)
+	for begin := time.Now(); time.Since(begin) < 2500*time.Millisecond; time.Sleep(20 * time.Millisecond) {
+		w.Tend(t.Context())
+	}
+	require.InDelta(t, 3, counted.due.Load(), 1)
 }

@@ -83,13 +83,25 @@ func (m *mortal) Park(ctx context.Context, ref ports.JobRef, p ports.Parking) (c
 
 func (m *mortal) AssignPartition(ctx context.Context, req ports.AssignRequest) (*ports.Assignment, error) {
 	a, err := m.Around.AssignPartition(ctx, req)
+	m.looked(a != nil)
+	return a, err
+}
+
+func (m *mortal) Work(ctx context.Context, req ports.AssignRequest) (ports.FoundWork, error) {
+	found, err := m.Around.Work(ctx, req)
+	if !found.Parts {
+		m.looked(false)
+	}
+	return found, err
+}
+
+func (m *mortal) looked(found bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.looks++; a != nil {
+	if m.looks++; found {
 		m.looks = 0
 	}
 	if m.looks > 3 {
 		m.ended()
 	}
-	return a, err
 }

@@ -104,11 +104,15 @@ func (p *partSource) handle(ctx context.Context, d engine.Delivery, stop <-chan 
 
 func (p *partSource) assign(ctx context.Context, d engine.Delivery) (*ports.Assignment, time.Duration, error) {
 	since := p.clock().Now()
-	a, err := p.parts.Repository.AssignPartition(ctx, ports.AssignRequest{
+	a, err := p.parts.Repository.AssignPartition(ctx, p.request(d))
+	return a, since, err
+}
+
+func (p *partSource) request(d engine.Delivery) ports.AssignRequest {
+	return ports.AssignRequest{
 		Owner: p.parts.Owner, Worker: p.parts.Worker, Lease: p.lease, MaxAttempts: p.parts.MaxAttempts, Except: p.refused.hashes(time.Now()),
 		Dead: p.parts.Services.Owners.IsDead, Part: core.StepExecutionID(d.ID), Epoch: d.Epoch,
-	})
-	return a, since, err
+	}
 }
 
 func (p *partSource) handleResume(ctx context.Context, d engine.Delivery, stop <-chan struct{}) (engine.Answer, error) {
@@ -151,19 +155,31 @@ func (p *partSource) giveBack(ctx context.Context, d engine.Delivery) bool {
 	return err == nil
 }
 
+// next asks for all work in one statement first: most polls find none.
 func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(context.Context), error) {
-	a, since, err := p.assign(ctx, engine.Delivery{})
+	found, err := p.parts.Repository.Work(ctx, p.request(engine.Delivery{}))
 	if err != nil {
 		return nil, err
 	}
-	if a != nil {
-		return func(ctx context.Context) { p.part(ctx, a, since, stop) }, nil
+	if found.Parts {
+		a, since, err := p.assign(ctx, engine.Delivery{})
+		if err != nil {
+			return nil, err
+		}
+		if a != nil {
+			return func(ctx context.Context) { p.part(ctx, a, since, stop) }, nil
+		}
 	}
 	if p.parts.Resume == nil {
 		return nil, nil
 	}
-	if err := p.parts.Repository.RecoverChildren(ctx, p.parts.Owner.String(), p.parts.Services.Owners.IsDead); err != nil {
-		return nil, err
+	if found.Children {
+		if err := p.parts.Repository.RecoverChildren(ctx, p.parts.Owner.String(), p.parts.Services.Owners.IsDead); err != nil {
+			return nil, err
+		}
+	}
+	if !found.Parked && !found.Children { // a recovered child may be the last work that an execution waits for
+		return nil, nil
 	}
 	ids, err := p.parts.Repository.Resumable(ctx, p.parts.Worker, 1, p.refused.hashes(time.Now()))
 	if err != nil || len(ids) == 0 {

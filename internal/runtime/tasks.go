@@ -34,8 +34,9 @@ type taskSource struct {
 	// grace: see taskports.Confirmed.
 	grace atomic.Int64
 	// resuming belongs to the source of parts.
-	resuming  *atomic.Int64
-	recovered time.Time
+	resuming *atomic.Int64
+	// When the common work was last done, and its part that recovers tasks.
+	all, recovered time.Time
 
 	mu     sync.Mutex
 	tenure *tenure // nil if the worker has no lease
@@ -192,9 +193,21 @@ func (s *taskSource) leave(ctx context.Context) {
 	}
 }
 
+// followedEvery is how often a worker tends although it follows a leader: that one may be stuck.
+const followedEvery = 10 * time.Second
+
+// tend leaves the work to the leader that it follows. A worker with a shorter poll does not wait for the leader's.
 func (s *taskSource) tend(ctx context.Context) error {
+	if s.config.Poll >= DefaultPoll && s.config.Follows() && time.Since(s.all) < followedEvery {
+		return nil
+	}
+	return s.tendAll(ctx)
+}
+
+func (s *taskSource) tendAll(ctx context.Context) error {
+	s.all = time.Now()
 	_, err := s.sweep.MakeDue(ctx)
-	if now := time.Now(); now.Sub(s.recovered) >= min(s.config.Heartbeat, longestTick) {
+	if now := time.Now(); now.Sub(s.recovered) >= min(s.config.Heartbeat, longestTick)*9/10 {
 		s.recovered = now
 		n, failed := s.sweep.Recover(ctx)
 		err = errors.Join(err, failed)

@@ -16,6 +16,9 @@ type Worker struct {
 	slots  chan struct{}
 	parts  *partSource // may be nil
 	tasks  *taskSource // may be nil
+
+	tending sync.Mutex
+	tended  time.Time
 }
 
 // NewWorker checks the configuration and fills in the defaults.
@@ -70,7 +73,6 @@ type workerRun struct {
 	running sync.WaitGroup
 	failing time.Time // when the first poll failed since one succeeded
 	polled  time.Time // when the last poll failed
-	tending sync.Mutex
 }
 
 func (r *workerRun) deliveries(ctx context.Context) error {
@@ -177,14 +179,30 @@ func (w *Worker) patience() time.Duration {
 }
 
 func (r *workerRun) tend(ctx context.Context) {
-	tasks := r.worker.tasks
-	if tasks == nil || len(tasks.tasks.Types) == 0 || !r.tending.TryLock() {
+	if tasks := r.worker.tasks; tasks != nil && len(tasks.tasks.Types) > 0 {
+		r.running.Go(func() { r.worker.tend(ctx, tasks.tend) })
+	}
+}
+
+// Tend does the common work on tasks, unless it was just done. The leader calls it as long as it leads: also while the
+// worker drains, or if it takes no tasks.
+func (w *Worker) Tend(ctx context.Context) {
+	if w.tasks != nil {
+		w.tend(ctx, w.tasks.tendAll)
+	}
+}
+
+func (w *Worker) tend(ctx context.Context, do func(ctx context.Context) error) {
+	if !w.tending.TryLock() {
 		return
 	}
-	r.running.Go(func() {
-		defer r.tending.Unlock()
-		if err := tasks.tend(ctx); err != nil && ctx.Err() == nil {
-			r.worker.config.Report(Event{What: "failed", Err: err})
-		}
-	})
+	defer w.tending.Unlock()
+	// The worker's loop and the leader both call it. The leader works for all: it does not wait for a longer poll of its own.
+	if time.Since(w.tended) < min(w.config.Poll, DefaultPoll)*9/10 {
+		return
+	}
+	w.tended = time.Now()
+	if err := do(ctx); err != nil && ctx.Err() == nil {
+		w.config.Report(Event{What: "failed", Err: err})
+	}
 }

@@ -39,6 +39,8 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 	if !o.WithoutParts {
 		config.Parts = a.workOnParts(owner, name)
 	}
+	var leader *runtime.Leader
+	config.Follows = func() bool { return leader.Follows() } // after NewWorker
 	w, err := runtime.NewWorker(config)
 	if err != nil {
 		return err
@@ -46,8 +48,7 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 	if config.Parts != nil && (o.Types == nil || len(o.Types) > 0) {
 		defer a.parts.Tasks.Steps.Working(o.Types)()
 	}
-	leader, err := a.leader(config, name)
-	if err != nil {
+	if leader, err = a.leader(config, name, w.Tend); err != nil {
 		return err
 	}
 	a.parts.Observer.Observe(ctx, core.WorkerStarted{Worker: name})
@@ -71,7 +72,7 @@ const (
 	schedulePoll  = time.Second
 )
 
-func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error) {
+func (a *App) leader(config runtime.Config, name string, tend func(context.Context)) (*runtime.Leader, error) {
 	report := config.Report
 	t, folder := a.parts.Tasks, a.parts.Settings.Tasks.Logs
 	duties := append(t.Sweep.Duties(lostAfter, lostPoll), runtime.RedeliverReady(a.parts.Repository, t.Engine, lostPoll))
@@ -89,7 +90,7 @@ func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error
 	duties = append(duties, runtime.PurgeOld(t.Repository.Settings, taskports.HistoryRetention, purgePoll, a.purgeJobs, a.purgeTasks, a.purgeEvents),
 		runtime.PurgeOld(t.Repository.Settings, taskports.AuditRetention, purgePoll, a.purgeActs))
 	c := runtime.LeaderConfig{
-		Leadership: t.Repository, Database: t.Database, Holder: name, Lease: config.Lease, Heartbeat: config.Heartbeat,
+		Leadership: t.Repository, Database: t.Database, Holder: name, Lease: config.Lease, Heartbeat: config.Heartbeat, Tend: tend, Deciders: t.Catalog.Deciders(),
 	}
 	if report != nil {
 		c.Report = func(err error) { report(runtime.Event{What: "failed", Err: fmt.Errorf("lead: %w", err)}) }

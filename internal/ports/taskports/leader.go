@@ -29,4 +29,6 @@ type Leader struct {
 	LeaseLeft float64 `json:"lease_left"`
 	// Since is when it took the lead; zero means that an older program took it, which does not store this.
 	Since time.Time `json:"since,omitzero"`
+	// Deciders of its process.
+	Deciders []string `json:"-"`
 }

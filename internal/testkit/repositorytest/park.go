@@ -70,6 +70,7 @@ func parkAndResume(b *bench) {
 	require.Empty(b, ended)
 
 	for range planned {
+		require.Equal(b, ports.FoundWork{Parts: true}, b.work())
 		waiting, err := b.repo.Resumable(b.ctx, "", 10, nil)
 		require.NoError(b, err)
 		require.Empty(b, waiting)
@@ -79,6 +80,8 @@ func parkAndResume(b *bench) {
 		b.end(stepRef(b.assign("w").Step), ports.StepChange{To: core.StatusCompleted, Counters: core.Counters{Read: 1}})
 	}
 	require.Nil(b, b.assign("w"))
+	require.Equal(b, ports.FoundWork{Parked: true}, b.work())
+	require.Equal(b, ports.FoundWork{}, b.work(b.execution(ref.ID).Definition.Hash))
 	waiting, err := b.repo.Resumable(b.ctx, "", 10, nil)
 	require.NoError(b, err)
 	require.Equal(b, []core.JobExecutionID{ref.ID}, waiting)
@@ -192,6 +195,13 @@ func lostPartsAreStopped(b *bench) {
 	for _, s := range steps {
 		require.Equal(b, core.StatusStopped, s.Status, s.Name)
 	}
+}
+
+func (b *bench) work(except ...string) ports.FoundWork {
+	b.Helper()
+	found, err := b.repo.Work(b.ctx, ports.AssignRequest{Lease: time.Minute, Except: except})
+	require.NoError(b, err)
+	return found
 }
 
 func refusedResume(b *bench) {

@@ -73,14 +73,18 @@ func (c assignable) isDead(dead func(core.Owner) bool) bool {
 	return c.Row.Owner != "" && dead != nil && dead(ports.ParseOwner(c.Row.Owner))
 }
 
+const (
+	mayAssign = "s." + openStep + " AND s.manager_id IS NOT NULL AND (s.owner = '' OR s.lease_until IS NOT NULL)"
+	freeParts = `SELECT s.id FROM {step_execution} s WHERE ` + mayAssign + ` AND (SELECT CASE WHEN active = 1 AND definition_hash NOT IN ? THEN 1 END
+			FROM {job_execution} WHERE id = s.job_execution_id) = 1 AND NOT ` + placedPart + ` ORDER BY s.id LIMIT ?`
+)
+
 // assignable reads the candidates for the request: the partition that it names, with any
 // definition, or several.
 func (r *assignments) assignable(ctx context.Context, req ports.AssignRequest) (found []assignable, err error) {
-	const may = "s." + openStep + " AND s.manager_id IS NOT NULL AND (s.owner = '' OR s.lease_until IS NOT NULL)"
-	which, args := may+" AND j.active = 1 AND s.id = ? AND s.epoch = ? AND NOT "+placedPart, []any{req.Part, req.Epoch, req.Worker}
+	which, args := mayAssign+" AND j.active = 1 AND s.id = ? AND s.epoch = ? AND NOT "+placedPart, []any{req.Part, req.Epoch, req.Worker}
 	if req.Part == 0 { // the first ones by their index, as in Ready
-		which = `s.id IN (SELECT id FROM (SELECT s.id FROM {step_execution} s WHERE ` + may + ` AND (SELECT CASE WHEN active = 1 AND definition_hash NOT IN ? THEN 1 END
-			FROM {job_execution} WHERE id = s.job_execution_id) = 1 AND NOT ` + placedPart + ` ORDER BY s.id LIMIT ?) AS first)`
+		which = `s.id IN (SELECT id FROM (` + freeParts + `) AS first)`
 		args = []any{append([]string{"none"}, req.Except...), req.Worker, assignCandidates}
 	}
 	err = r.store.scan(ctx, &found, `SELECT s.id, s.flow, s.status, s.owner, s.epoch, s.assigned_count, s.lease_until <= {now} AS expired, j.stop_requested AND NOT `+ofFinally+` AS stop_requested, j.definition_hash,

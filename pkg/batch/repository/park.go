@@ -70,11 +70,28 @@ func (r *parks) Ready(ctx context.Context, after ports.ReadyPlace, limit int) ([
 	return append(parked, parts...), nil
 }
 
+const (
+	resumable   = "SELECT id FROM {job_execution} WHERE status IN ? AND owner = '' AND definition_hash NOT IN ? AND NOT " + waits + " AND NOT " + placedExecution + " ORDER BY id LIMIT ?"
+	ofParkedOne = "status IN ? AND parent_id IN (SELECT p.id FROM {job_execution} p WHERE p.active = 1 AND p.owner = '')"
+)
+
+// Work implements ports.Parks. The rows are counted: for EXISTS PostgreSQL may read the whole history, in the hope to
+// find the first row soon.
+func (r *parks) Work(ctx context.Context, req ports.AssignRequest) (found ports.FoundWork, err error) {
+	except := append([]string{"none"}, req.Except...)
+	var row struct{ Parts, Children, Parked int64 }
+	err = r.store.scan(ctx, &row, "SELECT (SELECT count(*) FROM ("+freeParts+") AS p) AS parts, (SELECT count(*) FROM {job_execution} WHERE "+ofParkedOne+") AS children, (SELECT count(*) FROM ("+resumable+") AS r) AS parked",
+		except, req.Worker, 1, running(), ports.Executions().Move(ports.MoveResume).From, except, req.Worker, 1)
+	if err != nil {
+		return found, fmt.Errorf("find work: %w", err)
+	}
+	return ports.FoundWork{Parts: row.Parts > 0, Children: row.Children > 0, Parked: row.Parked > 0}, nil
+}
+
 // Resumable implements ports.Parks.
 func (r *parks) Resumable(ctx context.Context, worker string, limit int, except []string) ([]core.JobExecutionID, error) {
 	var ids []core.JobExecutionID
-	err := r.store.scan(ctx, &ids, "SELECT id FROM {job_execution} WHERE status IN ? AND owner = '' AND definition_hash NOT IN ? AND NOT "+waits+" AND NOT "+placedExecution+" ORDER BY id LIMIT ?",
-		ports.Executions().Move(ports.MoveResume).From, append([]string{"none"}, except...), worker, limit)
+	err := r.store.scan(ctx, &ids, resumable, ports.Executions().Move(ports.MoveResume).From, append([]string{"none"}, except...), worker, limit)
 	if err != nil {
 		return nil, fmt.Errorf("find parked executions: %w", err)
 	}
@@ -192,7 +209,7 @@ func (r *parks) resumeJob(ctx context.Context, id core.JobExecutionID, req ports
 
 // RecoverChildren implements ports.Parks.
 func (r *parks) RecoverChildren(ctx context.Context, actor string, dead func(core.Owner) bool) error {
-	lost, err := r.takeovers.lostOf(ctx, "status IN ? AND parent_id IN (SELECT p.id FROM {job_execution} p WHERE p.active = 1 AND p.owner = '')", dead)
+	lost, err := r.takeovers.lostOf(ctx, ofParkedOne, dead)
 	if err != nil {
 		return fmt.Errorf("find child jobs that lost their owner: %w", err)
 	}

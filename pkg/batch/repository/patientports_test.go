@@ -19,7 +19,7 @@ func TestEveryReadIsPatient(t *testing.T) {
 	t.Parallel()
 	impatient := []string{ // see Patient
 		"Launches.Heartbeat", "Launches.WriterHeld", "CheckpointStore.Checkpoint", "CheckpointStore.Database",
-		"Parks.Park", "Parks.Ready", "Parks.RecoverChildren", "Parks.RefuseResume", "Parks.Resumable",
+		"Parks.Park", "Parks.Ready", "Parks.RecoverChildren", "Parks.RefuseResume", "Parks.Resumable", "Parks.Work",
 		"Assignments.AssignPartition", "Assignments.HeartbeatStep", "Assignments.ReleasePartition",
 		"Operations.Abandon", "Operations.Purge", "Skips.MarkRedriven", "Journal.RecordVisits", "Logs.AppendLog", "Series.StoreSeries",
 		"PlacedWork.AssignPlaced", "PlacedWork.AssignedTo", "PlacedWork.Classes", "PlacedWork.EndPlaced", "PlacedWork.GiveBack", "PlacedWork.OrphanPlaced", "PlacedWork.Unassigned",

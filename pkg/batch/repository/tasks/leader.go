@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -64,8 +65,10 @@ func (r leadership) Leader(ctx context.Context) (*taskports.Leader, error) {
 		Holder                 string
 		Epoch                  int64
 		LeaseUntil, Since, Now gormtx.Instant
+		Deciders               *string
 	}
-	err := r.scan(ctx, &rows, "SELECT holder, epoch, lease_until, CASE WHEN since_epoch = epoch THEN since END AS since, {now} AS now FROM {leader} WHERE id = 1")
+	err := r.scan(ctx, &rows, `SELECT holder, epoch, lease_until, CASE WHEN since_epoch = epoch THEN since END AS since, {now} AS now,
+		(SELECT deciders FROM {worker} WHERE name = holder) AS deciders FROM {leader} WHERE id = 1`)
 	if err != nil {
 		return nil, fmt.Errorf("read the leader: %w", err)
 	}
@@ -76,6 +79,11 @@ func (r leadership) Leader(ctx context.Context) (*taskports.Leader, error) {
 	l := &taskports.Leader{Holder: row.Holder, Epoch: row.Epoch, Since: row.Since.Time, Leading: row.Holder != "" && !row.LeaseUntil.Before(row.Now.Time)}
 	if l.Leading {
 		l.LeaseLeft = row.LeaseUntil.Sub(row.Now.Time).Seconds()
+	}
+	if row.Deciders != nil {
+		if err := json.Unmarshal([]byte(*row.Deciders), &l.Deciders); err != nil {
+			return nil, fmt.Errorf("read the deciders of the leader %s: %w", row.Holder, err)
+		}
 	}
 	return l, nil
 }

@@ -1,6 +1,7 @@
 package river
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -48,10 +49,14 @@ type executor struct {
 	driver *driver
 }
 
-// JobGetAvailable starts with another queue each time, so that none starves.
+// JobGetAvailable starts with another queue each time, so that none starves. An idle worker sends one
+// statement, however many queues it has.
 func (e *executor) JobGetAvailable(ctx context.Context, params *riverdriver.JobGetAvailableParams) (*riverdriver.JobGetAvailableResult, error) {
 	all := &riverdriver.JobGetAvailableResult{DecodeErrors: map[int64]error{}}
-	queues := e.driver.queues
+	queues, err := e.filled(ctx, params)
+	if err != nil || len(queues) == 0 {
+		return all, err
+	}
 	first := e.driver.turn.Add(1) % uint64(len(queues))
 	for i := range queues {
 		one := *params
@@ -73,6 +78,18 @@ func (e *executor) JobGetAvailable(ctx context.Context, params *riverdriver.JobG
 		}
 	}
 	return all, nil
+}
+
+// filled are the queues with deliveries that are due, in their order.
+func (e *executor) filled(ctx context.Context, params *riverdriver.JobGetAvailableParams) (queues []string, err error) {
+	schema := cmp.Or(params.Schema, "public")
+	err = e.QueryRow(ctx, `SELECT COALESCE(array_agg(q.name ORDER BY q.number), '{}') FROM unnest($1::text[]) WITH ORDINALITY AS q(name, number)
+		WHERE EXISTS (SELECT FROM `+schema+`.river_job WHERE state = 'available' AND queue = q.name AND scheduled_at <= COALESCE($2::timestamptz, now()))`,
+		e.driver.queues, params.Now).Scan(&queues)
+	if err != nil {
+		return nil, fmt.Errorf("find queues with deliveries: %w", err)
+	}
+	return queues, nil
 }
 
 func (e *executor) ahead(ctx context.Context) (time.Duration, error) {

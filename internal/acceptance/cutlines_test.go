@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ const takenBack = "SELECT count(*) FROM surfin_task_decision WHERE trigger = 'lo
 
 func TestNoTaskRunsTwiceAtOnceThoughLinesAreCut(t *testing.T) {
 	t.Parallel()
-	const tasks = 24
+	const tasks = 40
 	s := newScene(t, testdb.Postgres(t), nil)
 	s.env = []string{"SURFIN_TASKS_SHELL=true", "SURFIN_LEASE=2s", "SURFIN_HEARTBEAT=200ms"}
 	var specs []string
@@ -35,6 +36,8 @@ func TestNoTaskRunsTwiceAtOnceThoughLinesAreCut(t *testing.T) {
 	f := &taskFaults{scene: s, n: tasks}
 	f.db, _ = s.open()
 	watched, stop := make(chan struct{}), make(chan struct{})
+	end := sync.OnceFunc(func() { close(stop); <-watched })
+	defer end()
 	go func() {
 		defer close(watched)
 		for ok := true; ok; ok = assert.Zero(t, f.count(apart)) {
@@ -56,7 +59,10 @@ func TestNoTaskRunsTwiceAtOnceThoughLinesAreCut(t *testing.T) {
 		works := func() bool {
 			return f.count(fmt.Sprintf("SELECT count(*) FROM surfin_task WHERE state = 'RUNNING' AND worker LIKE '%%/%d/%%'", f.workers[order[0]].Process.Pid)) == 2
 		}
-		require.Eventually(t, works, time.Minute, 5*time.Millisecond)
+		if !assert.Eventually(t, works, time.Minute, 5*time.Millisecond) {
+			t.Log(s.said("sql", "select state, worker, count(*) as n from surfin_task group by state, worker order by 1, 2"))
+			require.FailNow(t, "a worker never had two tasks", "round %d, process %d:\n%s", round, f.workers[order[0]].Process.Pid, f.workers[order[0]].out.String())
+		}
 		lost := f.count(takenBack)
 		for _, i := range order {
 			lines[i].Cut()
@@ -70,8 +76,7 @@ func TestNoTaskRunsTwiceAtOnceThoughLinesAreCut(t *testing.T) {
 		}
 	}
 	s.said("tasks", "wait", "1", "--timeout", "2m")
-	close(stop)
-	<-watched
+	end()
 	spans := map[string]map[string][2]int64{} // of a task, its attempts
 	data, err := os.ReadFile(filepath.Join(s.dir, "spans"))
 	require.NoError(t, err)

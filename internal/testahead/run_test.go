@@ -85,7 +85,7 @@ func (b *bench) launch(t *rapid.T, s *scenario, n int, to *target, ahead chunk.R
 		r.Files = append(r.Files, append([]int(nil), list...)) // none is nil
 	}
 	r.Trace, r.Unordered = w.trace, w.unordered
-	r.normalize(w.faults)
+	r.normalize(w.faults, s.Workers)
 	return r
 }
 
@@ -194,7 +194,7 @@ func placeOf(t *rapid.T, mark item.Position) int {
 
 var executionID = regexp.MustCompile(`execution \d+`)
 
-func (r *result) normalize(faults []fault) {
+func (r *result) normalize(faults []fault, workers int) {
 	slices.Sort(r.Unordered)
 	r.Error = executionID.ReplaceAllString(r.Error, "execution N")
 	for _, list := range [][]string{r.Trace, r.Unordered, r.Events} {
@@ -204,6 +204,10 @@ func (r *result) normalize(faults []fault) {
 	}
 	if r.Status != core.StatusCompleted {
 		r.Unordered = nil // the work of other goroutines during the failure is not determined
+	}
+	// How many items of a cancelled chunk the goroutines that share it have processed is not determined.
+	if workers > 1 && slices.ContainsFunc(faults, func(f fault) bool { return f.Kind == cancels }) {
+		r.Counters, r.InHand = r.Counters.Sub(r.InHand), core.Counters{}
 	}
 	// A reader that ends its goroutine ends the step's goroutine if it does not read ahead: no listener of
 	// reads is called.

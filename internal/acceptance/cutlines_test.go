@@ -49,14 +49,20 @@ func TestNoTaskRunsTwiceAtOnceThoughLinesAreCut(t *testing.T) {
 		}
 	}()
 	lines := make([]*testproxy.Proxy, 3)
+	starts := make([]func() *process, len(lines))
 	for i := range lines {
 		far, line := s.onLine()
-		lines[i] = line
-		f.workers = append(f.workers, far.start("worker", "--slots", "2", "--poll", "50ms"))
+		lines[i], starts[i] = line, func() *process { return far.start("worker", "--slots", "2", "--poll", "50ms") }
+		f.workers = append(f.workers, starts[i]())
 	}
 	for round := range 3 {
 		order := rand.Perm(len(lines))[:1+round%2]
 		works := func() bool {
+			select {
+			case <-f.workers[order[0]].done: // cut off with a free slot, it ends when its tasks are taken, and is started again
+				f.workers[order[0]] = starts[order[0]]()
+			default:
+			}
 			return f.count(fmt.Sprintf("SELECT count(*) FROM surfin_task WHERE state = 'RUNNING' AND worker LIKE '%%/%d/%%'", f.workers[order[0]].Process.Pid)) == 2
 		}
 		if !assert.Eventually(t, works, time.Minute, 5*time.Millisecond) {

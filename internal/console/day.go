@@ -32,7 +32,11 @@ type dayProblem struct {
 	Text string
 }
 
-func (v ofList) day(d *operator.Day) dayView {
+func (v ofList) day() (dayView, error) {
+	d, err := v.Service.Day(v.r.Context(), operator.DayRequest{})
+	if err != nil {
+		return dayView{}, err
+	}
 	view := dayView{Cut: wording.Day(d)}
 	var lanes []picture.Lane
 	for i := range d.Jobs {
@@ -47,7 +51,7 @@ func (v ofList) day(d *operator.Day) dayView {
 		axis := picture.Axis{From: d.From, To: d.To, Now: d.At, Ticks: picture.HourTicks(d.From, d.To, v.zone, 3)}
 		view.Picture = template.HTML(picture.Calendar("The last 24 hours and the next 12 of "+humanize.Plural(len(lanes), "job"), timelineWidth, lanes, axis)) //nolint:gosec // the picture escapes its texts
 	}
-	return view
+	return view, nil
 }
 
 func (v ofList) dayLane(j *operator.DayJob, d *operator.Day) picture.Lane {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
-	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -51,7 +50,8 @@ type countLink struct {
 }
 
 func (v ofList) now() (*page, error) {
-	o, day, last, err := nowOf(v)
+	ctx := v.r.Context()
+	o, err := v.Service.Overview(ctx, operator.OverviewRequest{Before: core.JobExecutionID(v.key("before")), Limit: pageSize, Catalog: v.Jobs})
 	if err != nil {
 		return nil, err
 	}
@@ -80,31 +80,17 @@ func (v ofList) now() (*page, error) {
 	if o.Ended != nil {
 		view.Ended, view.Counts = wording.Ended(o.Ended), v.countLinks(o.Ended)
 	}
-	view.Day = v.day(day)
+	if view.Day, err = v.day(); err != nil {
+		return nil, err
+	}
+	const most = 10
+	over := slices.DeleteFunc(core.Statuses(), func(s core.Status) bool { return !s.IsOver() })
+	last, err := v.Service.List(ctx, operator.ListRequest{Statuses: over, Limit: most, FailedSteps: true})
+	if err != nil {
+		return nil, err
+	}
 	view.Last = v.executionTable(last.Executions)
 	return &page{Title: nowTitle(&view), Heading: nowHeading(&view), Body: view, Live: "execution,progress,task,schedule,worker"}, nil
-}
-
-// nowOf asks for the day and the overview at once: the overview takes most of the time of the page.
-func nowOf(v ofList) (o *operator.Overview, day *operator.Day, last operator.ExecutionPage, err error) {
-	ctx := v.r.Context()
-	asked := make(chan error, 1)
-	go func() {
-		asked <- panics.Guard(func() (err error) {
-			if day, err = v.Service.Day(ctx, operator.DayRequest{}); err != nil {
-				return err
-			}
-			const most = 10
-			over := slices.DeleteFunc(core.Statuses(), func(s core.Status) bool { return !s.IsOver() })
-			last, err = v.Service.List(ctx, operator.ListRequest{Statuses: over, Limit: most, FailedSteps: true})
-			return err
-		})
-	}()
-	o, err = v.Service.Overview(ctx, operator.OverviewRequest{Before: core.JobExecutionID(v.key("before")), Limit: pageSize, Catalog: v.Jobs})
-	if other := <-asked; err == nil {
-		err = other
-	}
-	return o, day, last, err
 }
 
 func (v ofList) countLinks(e *operator.EndedInWindow) []countLink {

@@ -114,6 +114,7 @@ func (s *scene) freezeOutsideOfWrites(db tx.Database, p *process) {
 			return
 		}
 		p.signal(syscall.SIGCONT)
+		time.Sleep(5 * time.Millisecond) // else it is stopped again in the same write
 	}
 	require.Fail(s.t, "it writes each time")
 }

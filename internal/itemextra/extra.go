@@ -92,8 +92,8 @@ type Encoder interface {
 // AheadWriter is implemented by writers with an [Encoder], a position and a Rewind that may write a chunk,
 // and make it durable, while the one before it commits (rule C20c).
 type AheadWriter interface {
-	// WritesAhead reports whether nobody sees what lies beyond the committed position, and a restart
-	// removes it. It is called after Open.
+	// WritesAhead reports whether content beyond the committed position is private, and a restart removes
+	// it. It is called after Open.
 	WritesAhead() bool
 }
 

@@ -172,7 +172,7 @@ func (f fileWriter) Close(context.Context) error {
 }
 
 // beyondWriter is a fileWriter that may write a chunk before its turn: it is asked without a transaction
-// then. Faults and the trace know only what is written in its turn.
+// then. Only writes in its turn meet faults, and are in the trace.
 type beyondWriter struct{ fileWriter }
 
 var errBeyond = errors.New("written half before its turn")

@@ -49,6 +49,7 @@ type console struct {
 	assets *assets
 	pages  map[string]*template.Template
 	shared *shared[*rendering]
+	gzips  *gzips
 }
 
 // New returns the handler of the pages, of the sign-in and of the static files, with the clients and
@@ -95,7 +96,7 @@ func newConsole(guard *access.Guard, config Config) (*console, error) {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	c := &console{Config: config, guard: guard, mux: http.NewServeMux(), shared: newShared[*rendering](config.Now, config.Looks)}
+	c := &console{Config: config, guard: guard, mux: http.NewServeMux(), shared: newShared[*rendering](config.Now, config.Looks), gzips: newGzips()}
 	var err error
 	if c.assets, err = newAssets(config.Base); err != nil {
 		return nil, err

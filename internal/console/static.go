@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 )
 
 //go:embed static/*.css static/*.js static/*.svg
@@ -137,15 +138,24 @@ func acceptsGzip(r *http.Request) bool {
 	return false
 }
 
-func compressed(text []byte) ([]byte, error) {
-	var small bytes.Buffer
-	to, err := gzip.NewWriterLevel(&small, gzip.BestSpeed)
-	if err != nil {
-		return nil, err
-	}
+// gzips lends writers of gzip, each of which has a megabyte of buffers.
+type gzips struct{ pool sync.Pool }
+
+func newGzips() *gzips {
+	return &gzips{sync.Pool{New: func() any {
+		w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) //nolint:errcheck // the level is known
+		return w
+	}}}
+}
+
+func (g *gzips) compress(text []byte) ([]byte, error) {
+	to := g.pool.Get().(*gzip.Writer) //nolint:errcheck,forcetypeassert // nothing else is put there
+	defer g.pool.Put(to)
+	small := bytes.NewBuffer(make([]byte, 0, len(text)/4))
+	to.Reset(small)
 	if _, err := to.Write(text); err != nil {
 		return nil, err
 	}
-	err = to.Close()
+	err := to.Close()
 	return small.Bytes(), err
 }

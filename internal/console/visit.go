@@ -123,7 +123,7 @@ func (v *visit) watch(to route) (*rendering, error) {
 		of := *v
 		of.r, of.w, of.caller, of.wrong, of.earlier = v.r.WithContext(ctx), nil, access.Caller{Role: v.caller.Role}, slices.Clone(v.wrong), parts
 		made := of.show(to)
-		made.small, _ = compressed(made.text) //nolint:errcheck // it is sent as it is then
+		made.small, _ = v.gzips.compress(made.text) //nolint:errcheck // it is sent as it is then
 		return made
 	})
 }
@@ -146,6 +146,9 @@ func (v *visit) show(to route) *rendering {
 	return made
 }
 
+// usualPage is the size in bytes that buffers of pages begin with.
+const usualPage = 32 << 10
+
 // render renders the content of a page as a whole before the first byte is sent, so that an error is a page as well.
 func (v *visit) render(p *page, name string) *rendering {
 	p.Wrong = append(p.Wrong, v.wrong...)
@@ -157,8 +160,8 @@ func (v *visit) render(p *page, name string) *rendering {
 		}
 	}
 	made.page.template = v.pages[name]
-	var out bytes.Buffer
-	err := v.pages[name].ExecuteTemplate(&out, "fragment", p)
+	out := bytes.NewBuffer(make([]byte, 0, usualPage))
+	err := v.pages[name].ExecuteTemplate(out, "fragment", p)
 	if err != nil {
 		v.Log.ErrorContext(v.r.Context(), "a page of the console could not be shown", "path", v.r.URL.Path, "error", err)
 		made.status = 0
@@ -231,7 +234,7 @@ func (v *visit) send(m *rendering, section string) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	if acceptsGzip(v.r) {
 		if small == nil {
-			small, _ = compressed(text) //nolint:errcheck // it is sent as it is
+			small, _ = v.gzips.compress(text) //nolint:errcheck // it is sent as it is
 		}
 		if small != nil {
 			h.Set("Content-Encoding", "gzip")
@@ -258,7 +261,7 @@ func (v *visit) framed(m *rendering, tag, section string) *page {
 
 // around is the page around a fragment; nil if it could not be rendered.
 func (v *visit) around(p *page, fragment []byte) []byte {
-	var page bytes.Buffer
+	page := bytes.NewBuffer(make([]byte, 0, len(fragment)+usualPage))
 	for i, name := range []string{"before", "after"} {
 		var out bytes.Buffer
 		if err := p.template.ExecuteTemplate(&out, name, p); err != nil {

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/surfin-batch/surfin/internal/fault"
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/pgxconn"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -26,6 +28,7 @@ type plan struct {
 	fits       []bool
 	limits     []*limit
 	copies     bool
+	qualified  string // the table with its schema; "" if COPY has texts
 	drops      bool
 	rekeys     bool
 	counts     bool
@@ -35,6 +38,8 @@ type plan struct {
 	onlyKey    bool
 	packet     int
 	texts      map[int]string
+	same       pgxconn.Begin // sameTable
+	changed    atomic.Bool   // the table is not as it was
 }
 
 func newPlan(cfg *config, schema *row.Schema, table *relation, d tx.Dialect) (*plan, error) {
@@ -74,6 +79,7 @@ func newPlan(cfg *config, schema *row.Schema, table *relation, d tx.Dialect) (*p
 		p.add(table.columns[i], schema.Index(cfg.field(name)), d)
 	}
 	p.clearDeleted(table, d)
+	p.copyInBinary(table)
 	if len(p.cols) == 0 && len(errs) == 0 {
 		errs = append(errs, errors.New("the items have no field to write"))
 	}

@@ -30,6 +30,7 @@ type postgresBatch struct {
 	arrays  arrays
 	lasts   lasts
 	records [][]row.Value
+	binary  bool // buf is in binary form
 }
 
 // oneByOne takes a lock until the transaction ends: two CREATE TABLE IF NOT
@@ -69,6 +70,12 @@ func (e *postgres) typeName(kind row.Kind) string {
 func (b *postgresBatch) encode(p *plan, records [][]row.Value) error {
 	b.records = records
 	if p.config.mode() == modeInsert && p.copies {
+		if b.binary = p.copiesBinary(); b.binary {
+			var err error
+			if b.binary, err = b.encodeBinary(p); b.binary || err != nil {
+				return err
+			}
+		}
 		return b.encodeCopy(p)
 	}
 	if p.config.mode() != modeInsert && p.exactKeys() && p.config.Where == "" {
@@ -159,13 +166,17 @@ func (p *plan) exactKeys() bool {
 }
 
 func (b *postgresBatch) copy(ctx context.Context, conn tx.Conn, p *plan) error {
-	text, ok := p.texts[0]
-	if !ok {
-		text = fmt.Sprintf("copy %s (%s) from stdin", p.into, quotedList(p.names()))
-		p.texts[0] = text
-	}
-	return pgxconn.RunFirst(ctx, conn, text, func(c *pgx.Conn, begin pgxconn.Begin) error {
-		took, err := begin.CopyFrom(ctx, c, bytes.NewReader(b.buf), text)
+	text := fmt.Sprintf("copy %s (%s) from stdin", p.into, p.list())
+	return pgxconn.RunFirst(ctx, conn, text, func(c *pgx.Conn, begin pgxconn.Begin) (err error) {
+		var took int64
+		if b.binary {
+			if took, b.binary, err = b.copyBinary(ctx, c, begin, p); err == nil && !b.binary {
+				begin, err = nil, b.encodeCopy(p)
+			}
+		}
+		if err == nil && !b.binary {
+			took, err = begin.CopyFrom(ctx, c, bytes.NewReader(b.buf), text)
+		}
 		if err != nil {
 			return p.locateCopyError(err, len(b.records))
 		}

@@ -24,6 +24,8 @@ import (
 // A trigger for each row (1) before (2) or instead of (64) the change may leave
 // the row out.
 //
+// A table is locked before a binary COPY, for which INSERT on columns is not enough; a temporary table is one of its session.
+//
 // A column is sent as text if unnest would take its array apart (arrays,
 // composite types), or if the comma does not separate elements (box).
 const catalogQuery = `
@@ -34,8 +36,10 @@ select c.relkind::text, c.relkind in ('r', 'p') and not c.relrowsecurity and not
        a.attname, format_type(a.atttypid, -1), a.attgenerated <> '', a.attidentity = 'a',
        c.relkind <> 'v' or pg_column_is_updatable(c.oid, a.attnum, true),
        t.typcategory in ('A', 'C') or t.typdelim <> ',' or t.typarray = 0,
-       b.oid::bigint, b.modifier, a.atttypid = b.oid, format_type(a.atttypid, a.atttypmod), case when not l.collisdeterministic then quote_ident(n.nspname) || '.' || quote_ident(l.collname) end
+       b.oid::bigint, b.modifier, a.atttypid = b.oid, format_type(a.atttypid, a.atttypmod), case when not l.collisdeterministic then quote_ident(n.nspname) || '.' || quote_ident(l.collname) end,
+       case when c.relpersistence = 't' or not has_table_privilege(c.oid, 'insert') then '' else quote_ident(s.nspname) || '.' || quote_ident(c.relname) end
 from pg_catalog.pg_class c
+join pg_catalog.pg_namespace s on s.oid = c.relnamespace
 join pg_catalog.pg_attribute a on a.attrelid = c.oid
 join pg_catalog.pg_type t on t.oid = a.atttypid
 cross join lateral (
@@ -64,7 +68,7 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, table string) (r 
 		var events, oid, modifier int64
 		var generated, identity, writable, isBase bool
 		var collation sql.NullString
-		if err := rows.Scan(&kind, &r.copies, &r.drops, &events, &c.name, &c.typ, &generated, &identity, &writable, &c.asText, &oid, &modifier, &isBase, &c.shown, &collation); err != nil {
+		if err := rows.Scan(&kind, &r.copies, &r.drops, &events, &c.name, &c.typ, &generated, &identity, &writable, &c.asText, &oid, &modifier, &isBase, &c.shown, &collation, &r.qualified); err != nil {
 			return r, err
 		}
 		r.refuses = refusals(kind, events)

@@ -16,6 +16,8 @@ type relation struct {
 	columns []column
 	// COPY has the effect of INSERT (PostgreSQL).
 	copies bool
+	// its quoted name with its schema, or "" if it takes no binary COPY (PostgreSQL)
+	qualified string
 	// Triggers may leave rows out (drops), or change keys (rekeys) (PostgreSQL).
 	drops, rekeys bool
 	// The rows that a view of SQLite takes are not counted.

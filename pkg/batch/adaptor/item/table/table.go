@@ -21,7 +21,7 @@ func Components() []registry.Component {
 		Doc: `Rows are written in the chunk's transaction, together with its position: after a crash
 every row is there exactly once. The kind of the table decides how rows are written, and
 never the size of the chunk. PostgreSQL gets COPY for inserts into tables and partitioned
-tables, and one statement over arrays for every other mode, and for views, foreign tables
+tables, in binary form if all columns have one, and one statement over arrays for every other mode, and for views, foreign tables
 and tables with rules or row-level security; SQLite gets multi-row statements. A view or a
 column that accepts no values (generated, ` + "`generated always as identity`" + `, computed by a
 view) is an error at the start of the step.

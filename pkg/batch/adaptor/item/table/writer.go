@@ -249,6 +249,9 @@ func (w *writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) 
 	}
 	_, p.relation = schemaOf(cmp.Or(w.into, w.config.Name))
 	p.into = w.db.Dialect().Quote(cmp.Or(w.into, w.config.Name))
+	if w.into != "" { // its schema is not known
+		p.qualified = ""
+	}
 	if err := w.warn(p.ignored); err != nil {
 		return err
 	}

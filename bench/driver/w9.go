@@ -25,6 +25,7 @@ func w9() Workload {
 		"fixed": `{fixed: {path: "${params.input}.fixed", item: ` + rowItem + ", columns: {id: 1-10, account: 11-20, name: 21-70, city: 71-90, day: 91-100, amount: 101-120}}}",
 	}
 	for _, format := range []string{"csv", "jsonl", "fixed"} {
+		contestants = append(contestants, copyParts(format, 1), copyParts(format, 2))
 		for parts, name := range []string{"", "one part", "two parts", "", "four parts"} {
 			if name != "" {
 				contestants = append(contestants, oursInParts(format+", "+name+", 10000", readers[format], parts))
@@ -38,7 +39,7 @@ func w9() Workload {
 			if err := otherForms(w.Input); err != nil {
 				return err
 			}
-			return b.server.template(ctx, w.Workload, salesTable("sale"))
+			return b.server.template(ctx, w.Workload, salesTable("sale"), positionTable, "INSERT INTO position VALUES (1, 0), (2, 0)")
 		},
 		Check: func(ctx context.Context, w Work, _ Result) error { return checkTable(ctx, w, "sale") },
 	}
@@ -125,4 +126,12 @@ func writeLines(path string, lines []string, write func(out io.Writer, fields []
 		}
 	}
 	return out.Flush()
+}
+
+// formOf is the file with the same rows in a format.
+func formOf(input, format string) string {
+	if format == "csv" {
+		return input
+	}
+	return input + "." + format
 }

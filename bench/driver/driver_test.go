@@ -188,3 +188,12 @@ func TestALoopByHandReadsAnyJSON(t *testing.T) {
 	}
 	require.Error(t, jsonFields(make([]string, 6), `{"id": 1,`))
 }
+
+func TestTheTimeOfSlingIsThatOfItsRows(t *testing.T) {
+	t.Parallel()
+	r, err := sling{}.Result([]byte(`4:12PM INF inserted 100000 rows into "public"."sale" in 0 secs [200,000 r/s]`))
+	require.NoError(t, err)
+	require.InDelta(t, 0.5, r.Seconds, 1e-9)
+	_, err = sling{}.Result([]byte("4:12PM INF execution succeeded"))
+	require.Error(t, err)
+}

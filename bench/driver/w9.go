@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // w9 loads one file into an empty table of PostgreSQL: in parts, which no one has cut before.
@@ -17,8 +19,9 @@ func w9() Workload {
 	contestants := []Contestant{
 		psql{name: `psql \copy`, command: func(w Work) string { return copyFrom(w.Input) }},
 		inside{name: twoCopiesName, run: twoCopies},
-		pgloader{},
+		pgloader{}, duckdb{"csv"}, duckdb{"jsonl"}, sling{"csv"}, sling{"jsonl"},
 	}
+	contestants = append(contestants, springParts(chunkOfParts)...)
 	readers := map[string]string{
 		"csv":   `{csv: {path: "${params.input}", item: ` + rowItem + "}}",
 		"jsonl": `{jsonl: {path: "${params.input}.jsonl", item: ` + rowItem + "}}",
@@ -41,8 +44,28 @@ func w9() Workload {
 			}
 			return b.server.template(ctx, w.Workload, salesTable("sale"), positionTable, "INSERT INTO position VALUES (1, 0), (2, 0)")
 		},
-		Check: func(ctx context.Context, w Work, _ Result) error { return checkTable(ctx, w, "sale") },
+		Check: func(ctx context.Context, w Work, _ Result) error {
+			return errors.Join(checkTable(ctx, w, "sale"), checkDefinition(ctx, w))
+		},
 	}
+}
+
+// checkDefinition checks that the table is still the one of the template: some loaders make their own.
+func checkDefinition(ctx context.Context, w Work) (err error) {
+	conn, err := pgx.Connect(ctx, w.URL)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	var is string
+	err = conn.QueryRow(ctx, `SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod) || CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END, ', ' ORDER BY attnum)
+		|| coalesce((SELECT '; ' || pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'sale'::regclass AND contype = 'p'), '')
+		FROM pg_attribute WHERE attrelid = 'sale'::regclass AND attnum > 0 AND NOT attisdropped`).Scan(&is)
+	const should = "id bigint NOT NULL, account bigint NOT NULL, name text NOT NULL, city text NOT NULL, day date NOT NULL, amount double precision NOT NULL; PRIMARY KEY (id)"
+	if err == nil && is != should {
+		err = fmt.Errorf("the table is (%s), and should be (%s)", is, should)
+	}
+	return err
 }
 
 const twoCopiesName = `two psql \copy of its halves at once`

@@ -2,7 +2,7 @@
 // minutes, each contestant in a separate process.
 //
 //	make bench                             # all workloads, about ten minutes on two cores
-//	make bench FLAGS='-run w1' SIZE=20000
+//	make bench FLAGS='-run w9' SIZE=20000
 //	make bench-peers                       # with other programs, too
 //	make bench FLAGS='-page docs/reference/benchmarks.md'
 //	make bench-lose                        # what Spring Batch loses, and who does not

@@ -160,8 +160,8 @@ bench: ## compare each workload with its floor, on a quiet machine: SIZE (200000
 	tools/ensure postgresql
 	$(BENCH) -size $(SIZE) -rounds $(ROUNDS) $(FLAGS)
 
-bench-peers: ## the same with Spring Batch (needs Java 17 and Maven), pgloader, and the SQLite driver of mattn (needs a C compiler)
-	tools/ensure postgresql gcc java maven pgloader
+bench-peers: ## the same with Spring Batch (needs Java 17 and Maven), pgloader, DuckDB and Sling (need Python 3 with venv), and the SQLite driver of mattn (needs a C compiler)
+	tools/ensure postgresql gcc java maven pgloader python3-venv
 	$(BENCH) -size $(SIZE) -rounds $(ROUNDS) -peers $(FLAGS)
 
 bench-lose: ## show what becomes of rows that are skipped, stopped or retried, with Spring Batch and with Surfin (needs Java 17 and Maven)

@@ -21,9 +21,10 @@ type bench struct {
 	order  *rand.Rand
 	inputs map[int]Work     // by rows: Input and Sum
 	built  map[string]error // by the type of a peer
-	// consoles are the servers of w8 by their database, and closing ends their processes.
+	// consoles are the servers of w8 and w10 by their database, and closing ends their processes.
 	consoles map[string]*console
 	closing  []func() error
+	loaded   map[string][]float64 // times of requests of w10 that no contestant has taken yet, by its name
 }
 
 func newBench(ctx context.Context, o options) (*bench, error) {
@@ -35,7 +36,7 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 		return nil, err
 	}
 	b := &bench{
-		options: o, dir: dir, inputs: map[int]Work{}, built: map[string]error{}, consoles: map[string]*console{},
+		options: o, dir: dir, inputs: map[int]Work{}, built: map[string]error{}, consoles: map[string]*console{}, loaded: map[string][]float64{},
 		order: rand.New(rand.NewPCG(o.seed, 2)), //nolint:gosec // an order that can be had again
 	}
 	if b.server, err = startServer(ctx, o.postgres, o.serverSettings()...); err != nil {

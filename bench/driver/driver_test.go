@@ -2,8 +2,11 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -140,4 +143,57 @@ func TestResultsGoBetweenTheMarkersOfAPage(t *testing.T) {
 	require.Equal(t, "before\n"+beginMark+"\nnew\n"+endMark+"\nafter\n", string(text))
 	require.NoError(t, os.WriteFile(page, []byte("nothing"), 0o600))
 	require.ErrorContains(t, replaceMarked(page, "new"), "has no lines")
+}
+
+func TestALoopByHandReadsEachRowOfAFormatOnce(t *testing.T) {
+	t.Parallel()
+	input := filepath.Join(t.TempDir(), "sales.csv")
+	const rows = 101
+	sum, err := writeSales(input, rows, 1)
+	require.NoError(t, err)
+	require.NoError(t, otherForms(input))
+	for _, format := range []string{"csv", "jsonl", "fixed"} {
+		for _, parts := range []int{1, 2, 3} {
+			f, err := os.Open(formOf(input, format))
+			require.NoError(t, err)
+			sections, err := cut(f, parts, format == "csv")
+			require.NoError(t, err)
+			var seen summed
+			for _, section := range sections {
+				next := rowsOf(section, format)
+				for fields, err := next(); !errors.Is(err, io.EOF); fields, err = next() {
+					require.NoError(t, err)
+					fmt.Fprintln(&seen, strings.Join(fields, ",")) //nolint:errcheck // it takes everything
+				}
+			}
+			require.NoError(t, f.Close())
+			require.NoError(t, seen.check(Work{Rows: rows, Sum: sum}), "%s in %d", format, parts)
+		}
+	}
+}
+
+func TestALoopByHandReadsAnyJSON(t *testing.T) {
+	t.Parallel()
+	want := []string{"1", "2", `a"b`, "c", "2020-01-01", "3.5"}
+	for line, plain := range map[string]bool{
+		`{"id": 1, "account": 2, "name": "a\"b", "city": "c", "day": "2020-01-01", "amount": 3.5}`: false,
+		`{"city":"c","id":1,"account":2,"name":"ab","day":"2020-01-01","amount":3.5}`:              true,
+		`{"id":1,"id":1,"account":2,"city":"c","day":"2020-01-01","amount":3.5}`:                   false,
+	} {
+		fields := make([]string, 6)
+		require.Equal(t, plain, plainFields(fields, line), line)
+		require.NoError(t, jsonFields(fields, line))
+		require.Equal(t, want[0], fields[0])
+		require.Equal(t, want[5], fields[5])
+	}
+	require.Error(t, jsonFields(make([]string, 6), `{"id": 1,`))
+}
+
+func TestTheTimeOfSlingIsThatOfItsRows(t *testing.T) {
+	t.Parallel()
+	r, err := sling{}.Result([]byte(`4:12PM INF inserted 100000 rows into "public"."sale" in 0 secs [200,000 r/s]`))
+	require.NoError(t, err)
+	require.InDelta(t, 0.5, r.Seconds, 1e-9)
+	_, err = sling{}.Result([]byte("4:12PM INF execution succeeded"))
+	require.Error(t, err)
 }

@@ -33,8 +33,10 @@ func openSource(path string) (*source, error) {
 func (s *source) close() error { return s.file.Close() }
 
 // next returns the fields of the next row, valid until the next call, each a valid value of its type.
-func (s *source) next() ([]string, error) {
-	fields, err := s.csv.Read()
+func (s *source) next() ([]string, error) { return checked(s.csv.Read()) }
+
+// checked returns the fields of a row after each was parsed as a value of its type.
+func checked(fields []string, err error) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -85,9 +87,9 @@ type encoded struct {
 }
 
 // texts appends the next row with its fields as a format writes them.
-func (s *source) texts(appendRow func(dst []byte, fields []string) []byte) func(dst []byte) ([]byte, error) {
+func texts(next func() ([]string, error), appendRow func(dst []byte, fields []string) []byte) func(dst []byte) ([]byte, error) {
 	return func(dst []byte) ([]byte, error) {
-		fields, err := s.next()
+		fields, err := next()
 		if err != nil {
 			return dst, err
 		}

@@ -2,8 +2,8 @@
 // minutes, each contestant in a separate process.
 //
 //	make bench                             # all workloads, about ten minutes on two cores
-//	make bench FLAGS='-run w1' SIZE=20000
-//	make bench-peers                       # with Spring Batch and mattn's SQLite, too
+//	make bench FLAGS='-run w9' SIZE=20000
+//	make bench-peers                       # with other programs, too
 //	make bench FLAGS='-page docs/reference/benchmarks.md'
 //	make bench-lose                        # what Spring Batch loses, and who does not
 //	make bench-scale                       # the cost of work, idle workers and a long history for the server
@@ -63,7 +63,7 @@ func parseOptions(args []string) (options, error) {
 	only := flags.String("only", "", "only contestants whose name matches this pattern, and the floors")
 	flags.BoolVar(&o.markdown, "markdown", false, "print the tables as markdown")
 	flags.StringVar(&o.page, "page", "", "put the tables into this page, between its markers, and a plot beside it")
-	flags.BoolVar(&o.peers, "peers", false, "compare with Spring Batch (needs java and mvn) and mattn's SQLite (needs a C compiler), too")
+	flags.BoolVar(&o.peers, "peers", false, "compare with Spring Batch (needs java and mvn), pgloader, DuckDB and Sling (need python3 with venv), and mattn's SQLite (needs a C compiler), too")
 	flags.BoolVar(&o.lose, "lose", false, "show instead what becomes of rows that are skipped, stopped or retried, with Spring Batch and here")
 	flags.BoolVar(&o.scale, "scale", false, "show instead what work and idle workers cost the server: the sections of -run (costs, parts, idle, history; -size is the executions of history)")
 	flags.StringVar(&o.spring, "spring", "", "version of Spring Batch; default: that of bench/springbatch/pom.xml")

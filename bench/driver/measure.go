@@ -53,7 +53,11 @@ func (b *bench) measure(ctx context.Context, c Contestant, w Work) (run, error) 
 		r.serverCPU = after - before
 	}
 	if err != nil {
-		return r, fmt.Errorf("%w\n%s", err, bytes.TrimSpace(stderr.Bytes()))
+		said := stderr.Bytes()
+		if len(said) == 0 {
+			said = stdout.Bytes()
+		}
+		return r, fmt.Errorf("%w\n%s", err, bytes.TrimSpace(said))
 	}
 	r.clientCPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	if r.Result, err = c.Result(stdout.Bytes()); err != nil {

@@ -22,8 +22,10 @@ type spring struct {
 	chunk      int
 	// warm is how many jobs its process runs before the measured one.
 	warm int
-	once bool              // it is not killed
-	of   func(w Work) Work // its part of the work; nil means all
+	// parts is how many the file is divided into; 0 means that the step has none.
+	parts int
+	once  bool              // it is not killed
+	of    func(w Work) Work // its part of the work; nil means all
 }
 
 // springs is a chunk step in a process of one job, as a command starts it, and as the third job of its
@@ -32,6 +34,15 @@ func springs(work string, chunk int) []Contestant {
 	return []Contestant{
 		spring{name: fmt.Sprintf("%s, %d", springPrefix, chunk), work: work, chunk: chunk},
 		spring{name: fmt.Sprintf("%s, third job, %d", springPrefix, chunk), work: work, chunk: chunk, warm: 2, once: true},
+	}
+}
+
+// springParts is a partitioned step with two threads.
+func springParts(chunk int) []Contestant {
+	name := fmt.Sprintf("two parts, %d", chunk)
+	return []Contestant{
+		spring{name: springPrefix + ", " + name, work: "load-parts", chunk: chunk, parts: 2},
+		spring{name: springPrefix + ", third job, " + name, work: "load-parts", chunk: chunk, parts: 2, warm: 2, once: true},
 	}
 }
 
@@ -65,7 +76,7 @@ func (c spring) Command(w Work) (*exec.Cmd, error) {
 	}
 	return springCommand(w, "2g", map[string]string{
 		"work": c.work, "url": w.URL, "input": w.Input, "output": outputOf(w), "chunk": strconv.Itoa(c.chunk),
-		"rows": strconv.Itoa(w.Rows), "warm": strconv.Itoa(c.warm), "kill_at": strconv.FormatInt(w.KillAt, 10),
+		"rows": strconv.Itoa(w.Rows), "parts": strconv.Itoa(c.parts), "warm": strconv.Itoa(c.warm), "kill_at": strconv.FormatInt(w.KillAt, 10),
 	}), nil
 }
 

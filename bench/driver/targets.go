@@ -68,11 +68,11 @@ func targets() []target {
 			faster("w3", "rows, "+chunk, "loop with our driver, "+chunk, 0.9).limitedBy(limits...))
 	}
 	all = append(all,
-		faster("w9", "csv, two parts, 10000", `psql \copy`, 1.15).limitedBy(twoCopiesName),
-		faster("w9", "csv, two parts, 10000", twoCopiesName, 0.8),
-		faster("w9", "jsonl, two parts, 10000", oursPrefix+" jsonl, one part, 10000", 1.6).limitedBy(twoCopiesName),
-		faster("w9", "fixed, two parts, 10000", oursPrefix+" fixed, one part, 10000", 1.6).limitedBy(twoCopiesName))
-	all = append(all, consoleTargets()...)
+		faster("w9", "csv, two parts, 10000", `psql \copy`, 1.15).limitedBy(copyPartsName("csv", 2), twoCopiesName),
+		faster("w9", "csv, two parts, 10000", twoCopiesName, 0.8).limitedBy(copyPartsName("csv", 2)),
+		faster("w9", "jsonl, two parts, 10000", oursPrefix+" jsonl, one part, 10000", 1.6).limitedBy(copyPartsName("jsonl", 2)),
+		faster("w9", "fixed, two parts, 10000", oursPrefix+" fixed, one part, 10000", 1.6).limitedBy(copyPartsName("fixed", 2)))
+	all = append(append(all, consoleTargets()...), loadedTargets()...)
 	return append(all,
 		faster("w3b", "rows, 1000", "loop, an fsync for each chunk, 1000", 0.9).limitedBy(typedWithPosition(1000)),
 		faster("w3b", "rows, 10000", "encoding/csv loop", 0.9).limitedBy("encoding/csv loop, typed", typedWithPosition(10_000)),

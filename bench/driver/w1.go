@@ -38,7 +38,7 @@ func w1() Workload {
 
 const positionTable = "CREATE TABLE position (id integer PRIMARY KEY, read bigint NOT NULL)"
 
-const updatePosition = "UPDATE position SET read = $1 WHERE id = 1"
+const updatePosition = "UPDATE position SET read = $1 WHERE id = $2"
 
 // loads are the contestants of w1 with one size of chunks.
 func loads(chunk int) []Contestant {
@@ -123,14 +123,20 @@ func copyChunks(ctx context.Context, conn *pgx.Conn, w Work, table string, chunk
 		return err
 	}
 	defer func() { err = errors.Join(err, in.close()) }()
+	return copyRows(ctx, conn, in.next, table, 1, chunk, ahead)
+}
+
+// copyRows writes rows chunk by chunk, each with its position in one transaction. Position is the number of the
+// row that has it.
+func copyRows(ctx context.Context, conn *pgx.Conn, next func() ([]string, error), table string, position, chunk int, ahead bool) error {
 	read := 0
-	return eachEncoded(chunk, ahead, in.texts(appendCopyRow), func(b *encoded) error {
+	return eachEncoded(chunk, ahead, texts(next, appendCopyRow), func(b *encoded) error {
 		read += b.rows
 		return pgx.BeginFunc(ctx, conn, func(pgx.Tx) error {
 			if _, err := conn.PgConn().CopyFrom(ctx, bytes.NewReader(b.text), "COPY "+table+" FROM STDIN"); err != nil {
 				return err
 			}
-			_, err := conn.Exec(ctx, updatePosition, read)
+			_, err := conn.Exec(ctx, updatePosition, read, position)
 			return err
 		})
 	})
@@ -145,7 +151,7 @@ func saleLoop(ctx context.Context, conn *pgx.Conn, w Work, chunk int, insert fun
 			if err := insert(ctx, tx, rows); err != nil {
 				return err
 			}
-			_, err := tx.Exec(ctx, updatePosition, read)
+			_, err := tx.Exec(ctx, updatePosition, read, 1)
 			return err
 		})
 	})

@@ -88,7 +88,7 @@ func keyLoop(ctx context.Context, conn *pgx.Conn, chunk int) error {
 			if _, err := tx.Exec(ctx, "INSERT INTO target "+selectUnnested+" "+onConflict, page.args()...); err != nil {
 				return err
 			}
-			_, err := tx.Exec(ctx, updatePosition, last)
+			_, err := tx.Exec(ctx, updatePosition, last, 1)
 			return err
 		}); err != nil {
 			return err

@@ -185,7 +185,7 @@ func positionLoop(ctx context.Context, w Work, chunk int) (r Result, err error) 
 // chunkLoop writes chunk by chunk, with an fsync after each if durable is set.
 func chunkLoop(w Work, chunk int, durable, ahead bool) error {
 	return copied(w, func(in *source, out *os.File) error {
-		return eachEncoded(chunk, ahead, in.texts(appendCSVRow), func(b *encoded) error {
+		return eachEncoded(chunk, ahead, texts(in.next, appendCSVRow), func(b *encoded) error {
 			if _, err := out.Write(b.text); err != nil || !durable {
 				return err
 			}

@@ -49,9 +49,15 @@ func w8() Workload {
 	}
 }
 
+// consoleTemplate is the database of the history, which w8 and w10 share.
+const consoleTemplate = "console"
+
 func prepareConsoles(ctx context.Context, b *bench, w *Work) error {
+	if len(b.consoles) > 0 { // of the workload before
+		return nil
+	}
 	jobs := filepath.Join(b.dir, "jobs")
-	if err := errors.Join(consoleFiles(jobs), b.server.template(ctx, w.Workload)); err != nil {
+	if err := errors.Join(consoleFiles(jobs), b.server.template(ctx, consoleTemplate)); err != nil {
 		return err
 	}
 	type filled struct {
@@ -66,7 +72,7 @@ func prepareConsoles(ctx context.Context, b *bench, w *Work) error {
 		}()
 		return done
 	}
-	urls := map[string]string{onPostgres: b.server.urlOf(templateOf(w.Workload)), onSQLite: "sqlite:" + filepath.Join(b.dir, "console.db")}
+	urls := map[string]string{onPostgres: b.server.urlOf(templateOf(consoleTemplate)), onSQLite: "sqlite:" + filepath.Join(b.dir, "console.db")}
 	filling := map[string]<-chan filled{}
 	for database, url := range urls {
 		filling[database] = fill(url)
@@ -209,8 +215,12 @@ type answer struct {
 }
 
 // get asks the server, and returns the answer when all of it is there.
-func (c *console) get(ctx context.Context, path, token string, headers map[string]string) (a answer, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.address+path, nil)
+func (c *console) get(ctx context.Context, path, token string, headers map[string]string) (answer, error) {
+	return c.request(ctx, http.MethodGet, path, nil, token, headers)
+}
+
+func (c *console) request(ctx context.Context, method, path string, sent io.Reader, token string, headers map[string]string) (a answer, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+c.address+path, sent)
 	if err != nil {
 		return a, err
 	}
@@ -235,7 +245,7 @@ func (c *console) get(ctx context.Context, path, token string, headers map[strin
 	}
 	if a.status != http.StatusOK && a.status != http.StatusNotModified {
 		at := strings.Index(a.text, "<h1")
-		err = fmt.Errorf("GET %s: %s: %.600s", path, resp.Status, a.text[max(at, 0):])
+		err = fmt.Errorf("%s %s: %s: %.600s", method, path, resp.Status, a.text[max(at, 0):])
 	}
 	return a, err
 }

@@ -59,7 +59,7 @@ func (w watchers) Ask(ctx context.Context, b *bench) (r Result, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	all := openTabs(ctx, c, "/executions/"+execution)
+	all := openTabs(ctx, c, "/executions/"+execution, watching)
 	defer all.end()
 	if err := all.await(ctx, watchingWarm); err != nil {
 		return r, err
@@ -99,10 +99,10 @@ type tabs struct {
 	asked []float64
 }
 
-func openTabs(ctx context.Context, c *console, path string) *tabs {
+func openTabs(ctx context.Context, c *console, path string, n int) *tabs {
 	ctx, end := context.WithCancel(ctx)
 	w := &tabs{end: end, failed: make(chan error, watching+streams)}
-	for n := range watching {
+	for n := range n {
 		token := c.watchingToken(n)
 		if n < streams {
 			go func() { w.fail(ctx, c.listen(ctx, token, path)) }()

@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // w9 loads one file into an empty table of PostgreSQL: in parts, which no one has cut before.
@@ -17,14 +19,16 @@ func w9() Workload {
 	contestants := []Contestant{
 		psql{name: `psql \copy`, command: func(w Work) string { return copyFrom(w.Input) }},
 		inside{name: twoCopiesName, run: twoCopies},
-		pgloader{},
+		pgloader{}, duckdb{"csv"}, duckdb{"jsonl"}, sling{"csv"}, sling{"jsonl"},
 	}
+	contestants = append(contestants, springParts(chunkOfParts)...)
 	readers := map[string]string{
 		"csv":   `{csv: {path: "${params.input}", item: ` + rowItem + "}}",
 		"jsonl": `{jsonl: {path: "${params.input}.jsonl", item: ` + rowItem + "}}",
 		"fixed": `{fixed: {path: "${params.input}.fixed", item: ` + rowItem + ", columns: {id: 1-10, account: 11-20, name: 21-70, city: 71-90, day: 91-100, amount: 101-120}}}",
 	}
 	for _, format := range []string{"csv", "jsonl", "fixed"} {
+		contestants = append(contestants, copyParts(format, 1), copyParts(format, 2))
 		for parts, name := range []string{"", "one part", "two parts", "", "four parts"} {
 			if name != "" {
 				contestants = append(contestants, oursInParts(format+", "+name+", 10000", readers[format], parts))
@@ -38,10 +42,30 @@ func w9() Workload {
 			if err := otherForms(w.Input); err != nil {
 				return err
 			}
-			return b.server.template(ctx, w.Workload, salesTable("sale"))
+			return b.server.template(ctx, w.Workload, salesTable("sale"), positionTable, "INSERT INTO position VALUES (1, 0), (2, 0)")
 		},
-		Check: func(ctx context.Context, w Work, _ Result) error { return checkTable(ctx, w, "sale") },
+		Check: func(ctx context.Context, w Work, _ Result) error {
+			return errors.Join(checkTable(ctx, w, "sale"), checkDefinition(ctx, w))
+		},
 	}
+}
+
+// checkDefinition checks that the table is still the one of the template: some loaders make their own.
+func checkDefinition(ctx context.Context, w Work) (err error) {
+	conn, err := pgx.Connect(ctx, w.URL)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	var is string
+	err = conn.QueryRow(ctx, `SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod) || CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END, ', ' ORDER BY attnum)
+		|| coalesce((SELECT '; ' || pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'sale'::regclass AND contype = 'p'), '')
+		FROM pg_attribute WHERE attrelid = 'sale'::regclass AND attnum > 0 AND NOT attisdropped`).Scan(&is)
+	const should = "id bigint NOT NULL, account bigint NOT NULL, name text NOT NULL, city text NOT NULL, day date NOT NULL, amount double precision NOT NULL; PRIMARY KEY (id)"
+	if err == nil && is != should {
+		err = fmt.Errorf("the table is (%s), and should be (%s)", is, should)
+	}
+	return err
 }
 
 const twoCopiesName = `two psql \copy of its halves at once`
@@ -125,4 +149,12 @@ func writeLines(path string, lines []string, write func(out io.Writer, fields []
 		}
 	}
 	return out.Flush()
+}
+
+// formOf is the file with the same rows in a format.
+func formOf(input, format string) string {
+	if format == "csv" {
+		return input
+	}
+	return input + "." + format
 }

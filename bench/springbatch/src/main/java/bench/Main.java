@@ -12,6 +12,7 @@ public final class Main {
 		var options = new Options(args);
 		switch (options.text("work")) {
 			case "load" -> Load.run(options);
+			case "load-parts" -> Parts.run(options);
 			case "copy" -> Copy.run(options);
 			case "tasklet" -> One.run(options);
 			case "lose" -> Lose.run(options);

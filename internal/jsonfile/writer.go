@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -53,7 +52,7 @@ func newWriter(cfg WriterConfig, use registry.BuildContext, f frame) (*Writer, e
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.name, err)
 	}
-	trailer, err := enc.Encode([]byte(f.trailer))
+	trailer, err := enc.Append(nil, []byte(f.trailer))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.name, err)
 	}
@@ -63,7 +62,7 @@ func newWriter(cfg WriterConfig, use registry.BuildContext, f frame) (*Writer, e
 	}
 	form := filestream.Form{filestream.FormWriter: f.name, "encoding": filestream.CanonicalEncoding(cfg.Encoding)}
 	return &Writer{frame: f, joins: cfg.Together, enc: enc, out: filestream.NewOutput(filestream.OutputConfig{
-		Path: cfg.Path, Compression: cfg.Compression, Append: appends, Together: cfg.Together, Form: form, Trailer: slices.Clone(trailer), Mode: use.FileMode, Attempt: use.Attempt,
+		Path: cfg.Path, Compression: cfg.Compression, Append: appends, Together: cfg.Together, Form: form, Trailer: trailer, Mode: use.FileMode, Attempt: use.Attempt,
 	})}, nil
 }
 
@@ -160,11 +159,10 @@ func (w *Writer) encode(start int) error {
 	if w.enc.IsUTF8() {
 		return nil
 	}
-	encoded, err := w.enc.Encode(w.buf.Bytes()[start:])
+	encoded, err := w.enc.Append(nil, w.buf.Bytes()[start:])
 	if err != nil {
 		return exception.InvalidItem("", exception.ClassInvalidItem, err)
 	}
-	encoded = slices.Clone(encoded)
 	w.buf.Truncate(start)
 	w.buf.Write(encoded)
 	return nil

@@ -46,7 +46,7 @@ func newWriter(cfg writerConfig, use registry.BuildContext) (item.Writer, error)
 	}
 	w := &writer{
 		cfg: cfg, item: use.In.Schema(),
-		lines: encoded{form: &form{nulls: cfg.Nulls, quoteAll: all, quote: quote, escape: escape, comma: comma, end: "\n"}, enc: enc},
+		lines: encoded{form: &form{nulls: cfg.Nulls, quoteAll: all, quote: quote, escape: escape, comma: comma, end: "\n", enc: enc}},
 		out: filestream.NewOutput(filestream.OutputConfig{
 			Path: cfg.Path, Compression: cfg.Compression, Append: appends, Together: cfg.Together, Form: formOf(cfg, comma, use.In.Schema()), Mode: use.FileMode, Attempt: use.Attempt,
 		}),
@@ -210,13 +210,7 @@ func (w *writer) write(l *encoded) error {
 	return nil
 }
 
-func (w *writer) NewEncoding() item.RecordEncoding {
-	enc, err := filestream.NewEncoder(w.cfg.Encoding)
-	if err != nil {
-		return nil
-	}
-	return &encoded{form: w.lines.form, enc: enc}
-}
+func (w *writer) NewEncoding() item.RecordEncoding { return &encoded{form: w.lines.form} }
 
 func (w *writer) WriteEncoded(_ context.Context, of item.RecordEncoding) (bool, error) {
 	l, ok := of.(*encoded)

@@ -46,7 +46,7 @@ func newFixedWriter(cfg fixedWriterConfig, use registry.BuildContext) (item.Writ
 		form["length"] = strconv.Itoa(cfg.Length)
 	}
 	out := outConfig{
-		name: "fixed", path: cfg.Path, compression: cfg.Compression, appends: cfg.Append, together: cfg.Together, encoding: cfg.Encoding, lineEnd: cfg.LineEnd, shape: l.shape,
+		name: "fixed", path: cfg.Path, compression: cfg.Compression, appends: cfg.Append, together: cfg.Together, encoding: cfg.Encoding, lineEnd: cfg.LineEnd, ending: ending{shape: l.shape},
 		header: cfg.Header, put: l.appendRecord, sums: total, form: form,
 	}
 	if cfg.Trailer != nil {
@@ -70,8 +70,8 @@ func newTypesWriter(cfg fixedWriterConfig, types *recordsWriter, use registry.Bu
 		form["length"] = strconv.Itoa(cfg.Length)
 	}
 	return newOutput(outConfig{
-		name: "fixed", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, lineEnd: cfg.LineEnd, shape: types.shape,
-		header: cfg.Header, types: types, form: form,
+		name: "fixed", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, lineEnd: cfg.LineEnd, ending: ending{shape: types.shape},
+		header: cfg.Header, put: types.detail, types: types, form: form,
 	}, use)
 }
 
@@ -193,19 +193,17 @@ type outConfig struct {
 	// the last record of a file with that many records, or nil
 	trailer func(records int64) ([]byte, error)
 	sums    *sums
-	types   *recordsWriter // instead of put, trailer and sums; nil means one type
+	types   *recordsWriter // instead of trailer and sums; nil means one type
 	form    filestream.Form
-	shape
+	ending
 }
 
 type writer struct {
 	cfg     outConfig
-	end     string
 	schema  *row.Schema
-	enc     *filestream.Encoder
 	out     *filestream.Output
 	records int64
-	line    []byte
+	own     encoded // for WriteRecords
 	buf     []byte
 }
 
@@ -221,20 +219,21 @@ func newOutput(cfg outConfig, use registry.BuildContext) (item.Writer, error) {
 	if cfg.codec != nil {
 		encoding = ""
 	}
-	enc, err := filestream.NewEncoder(encoding)
-	if err != nil {
+	var err error
+	if cfg.enc, err = filestream.NewEncoder(encoding); err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.name, err)
 	}
-	w := &writer{cfg: cfg, schema: use.In.Schema(), enc: enc, end: "\n"}
-	if cfg.lineEnd == "crlf" {
-		w.end = "\r\n"
+	if cfg.end = "\n"; cfg.lineEnd == "crlf" {
+		cfg.end = "\r\n"
 	}
-	appends, err := filestream.AppendTo(cfg.appends, encoding, w.end)
+	w := &writer{cfg: cfg, schema: use.In.Schema()}
+	w.own.cfg = &w.cfg
+	appends, err := filestream.AppendTo(cfg.appends, encoding, cfg.end)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.name, err)
 	}
 	if appends != nil {
-		appends.Record, appends.Ends = cfg.length, &filestream.Ends{LineEnd: w.end}
+		appends.Record, appends.Ends = cfg.length, &filestream.Ends{LineEnd: cfg.end}
 	}
 	form := filestream.Form{
 		filestream.FormWriter: cfg.name, "line_end": cmp.Or(cfg.lineEnd, "lf"), "encoding": filestream.CanonicalEncoding(cfg.encoding),
@@ -288,7 +287,7 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	if w.out.Begun() {
 		return w.checkHeader()
 	}
-	w.buf = append(w.buf[:0], w.enc.BOM()...)
+	w.buf = append(w.buf[:0], w.cfg.enc.BOM()...)
 	if w.cfg.header != "" {
 		header, err := w.cfg.marked(w.cfg.header)
 		if err == nil {
@@ -351,58 +350,51 @@ func (w *writer) setTrailer() error {
 	return nil
 }
 
-func (w *writer) encode(line []byte) error {
-	if w.cfg.codec != nil {
-		if len(line) > w.cfg.length {
-			return fmt.Errorf("it has %d bytes, but a record has %d (length)", len(line), w.cfg.length)
-		}
-		w.buf = append(w.buf, line...)
-		for n := len(line); n < w.cfg.length; n++ {
-			w.buf = append(w.buf, w.cfg.codec.blank)
-		}
-		return nil
-	}
-	if bytes.ContainsAny(line, "\r\n") {
-		return fmt.Errorf("%.80q has a line end", line)
-	}
-	encoded, err := w.enc.Encode(append(line, w.end...))
-	if err != nil {
-		return err
-	}
-	w.buf = append(w.buf, encoded...)
-	return nil
+func (w *writer) encode(line []byte) (err error) {
+	w.buf, err = w.cfg.appendEnded(w.buf, line)
+	return err
 }
 
 // All records are encoded first: if one cannot be, the file stays unchanged.
-func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][]row.Value) (err error) {
-	w.buf = w.buf[:0]
+func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][]row.Value) error {
+	if err := w.own.EncodeRecords(schema, records); err != nil {
+		return err
+	}
+	return w.write(&w.own)
+}
+
+func (w *writer) write(e *encoded) (err error) {
+	text := e.text
 	if w.cfg.types != nil {
 		defer func(before *recordtypes.State) {
 			if err != nil {
 				w.cfg.types.state = before
 			}
 		}(w.cfg.types.state.Clone())
-	}
-	for _, record := range records {
-		if err := w.put(schema, record); err != nil {
+		if err := w.enclose(e); err != nil {
 			return exception.InvalidItem(w.cfg.name, exception.ClassInvalidItem, err)
 		}
+		text = w.buf
 	}
-	if _, err := w.out.Write(w.buf); err != nil {
+	if _, err := w.out.Write(text); err != nil {
 		return w.named(err)
 	}
-	w.records += int64(len(records))
-	return w.named(w.sum(schema, records))
+	w.records += int64(len(e.records))
+	return w.named(w.sum(e.schema, e.records))
 }
 
-func (w *writer) put(schema *row.Schema, record []row.Value) (err error) {
-	if w.cfg.types != nil {
-		return w.cfg.types.put(w.encode, schema, record)
+// enclose puts the details of a chunk between the headers and trailers that are due.
+func (w *writer) enclose(e *encoded) error {
+	w.buf = w.buf[:0]
+	from := 0
+	for i, record := range e.records {
+		if err := w.cfg.types.next(w.encode, e.schema, record); err != nil {
+			return err
+		}
+		w.buf = append(w.buf, e.text[from:e.ends[i]]...)
+		from = e.ends[i]
 	}
-	if w.line, err = w.cfg.put(w.line[:0], schema, record); err != nil {
-		return err
-	}
-	return w.encode(w.line)
+	return nil
 }
 
 func (w *writer) sum(schema *row.Schema, records [][]row.Value) error {
@@ -418,6 +410,9 @@ func (w *writer) sum(schema *row.Schema, records [][]row.Value) error {
 	}
 	return nil
 }
+
+// WritesAhead implements itemextra.AheadWriter.
+func (w *writer) WritesAhead() bool { return filestream.WritesAhead(w.out) }
 
 func (w *writer) Prepare(context.Context) error { return w.named(w.out.Sync()) }
 

@@ -66,7 +66,7 @@ func (w *writer) NewEncoding() item.RecordEncoding { return &encoded{cfg: &w.cfg
 func (w *writer) WriteEncoded(_ context.Context, of item.RecordEncoding) (bool, error) {
 	e, ok := of.(*encoded)
 	if !ok {
-		return false, w.named(fmt.Errorf("a %T is not an encoding of this writer", of))
+		return false, w.Named(fmt.Errorf("a %T is not an encoding of this writer", of))
 	}
 	return true, w.write(e)
 }

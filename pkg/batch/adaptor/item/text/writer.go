@@ -199,9 +199,9 @@ type outConfig struct {
 }
 
 type writer struct {
+	filestream.Publisher
 	cfg     outConfig
 	schema  *row.Schema
-	out     *filestream.Output
 	records int64
 	own     encoded // for WriteRecords
 	buf     []byte
@@ -241,18 +241,18 @@ func newOutput(cfg outConfig, use registry.BuildContext) (item.Writer, error) {
 	for name, value := range cfg.form {
 		form[name] = value
 	}
-	w.out = filestream.NewOutput(filestream.OutputConfig{
+	w.Publisher = filestream.NewPublisher(cfg.name, filestream.OutputConfig{
 		Path: cfg.path, Compression: cfg.compression, Append: appends, Together: cfg.together, Form: form, Mode: use.FileMode, Attempt: use.Attempt,
 	})
 	return use.In.ToRecords(w)
 }
 
 func (w *writer) Open(ctx context.Context, at item.Position) error {
-	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
+	return w.start(at, func(at *filestream.OutputPosition) error { return w.Out.Open(ctx, at) })
 }
 
 func (w *writer) Rewind(_ context.Context, at item.Position) error {
-	return w.start(at, w.out.Rewind)
+	return w.start(at, w.Out.Rewind)
 }
 
 func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) error) error {
@@ -264,27 +264,27 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	var from *filestream.OutputPosition
 	if at != nil {
 		if err := json.Unmarshal(at, &pos); err != nil {
-			return w.named(fmt.Errorf("cannot restart: the stored position is unreadable: %w", err))
+			return w.Named(fmt.Errorf("cannot restart: the stored position is unreadable: %w", err))
 		}
 		w.records, from = pos.Records, &pos.OutputPosition
 		if w.cfg.sums != nil {
 			if err := w.cfg.sums.restore(pos.sumPosition); err != nil {
-				return w.named(err)
+				return w.Named(err)
 			}
 		}
 	}
 	if w.cfg.types != nil {
 		if err := w.cfg.types.begin(typesOf(pos.Types), pos.Types != nil); err != nil {
-			return w.named(err)
+			return w.Named(err)
 		}
 	}
 	if err := w.setTrailer(); err != nil {
-		return w.named(err)
+		return w.Named(err)
 	}
 	if err := place(from); err != nil {
-		return w.named(err)
+		return w.Named(err)
 	}
-	if w.out.Begun() {
+	if w.Out.Begun() {
 		return w.checkHeader()
 	}
 	w.buf = append(w.buf[:0], w.cfg.enc.BOM()...)
@@ -294,29 +294,29 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 			err = w.encode([]byte(header))
 		}
 		if err != nil {
-			return w.named(fmt.Errorf("the header: %w", err))
+			return w.Named(fmt.Errorf("the header: %w", err))
 		}
 	}
-	_, err := w.out.Write(w.buf)
+	_, err := w.Out.Write(w.buf)
 	if err == nil {
-		err = filestream.EndHead(w.out)
+		err = filestream.EndHead(w.Out)
 	}
-	return w.named(err)
+	return w.Named(err)
 }
 
 func (w *writer) checkHeader() error {
-	head := w.out.Appended()
+	head := w.Out.Appended()
 	if w.cfg.header == "" || head == nil {
 		return nil
 	}
 	header, err := w.cfg.marked(w.cfg.header)
 	if err != nil {
-		return w.named(fmt.Errorf("the header: %w", err))
+		return w.Named(fmt.Errorf("the header: %w", err))
 	}
 	if bytes.HasPrefix(head, []byte(header)) {
 		return nil
 	}
-	return w.named(exception.Fatal("", fmt.Errorf("cannot append to %s: it begins with %.80q, but the header of this step is %.80q", w.cfg.path, head, header)))
+	return w.Named(exception.Fatal("", fmt.Errorf("cannot append to %s: it begins with %.80q, but the header of this step is %.80q", w.cfg.path, head, header)))
 }
 
 func typesOf(at *recordtypes.Position) recordtypes.Position {
@@ -332,7 +332,7 @@ func (w *writer) setTrailer() error {
 		if err := w.cfg.types.trailers(w.encode, w.cfg.types.state.Clone(), nil, w.schema); err != nil {
 			return err
 		}
-		w.out.SetTrailer(slices.Clone(w.buf))
+		w.Out.SetTrailer(slices.Clone(w.buf))
 		return nil
 	}
 	if w.cfg.trailer == nil {
@@ -346,7 +346,7 @@ func (w *writer) setTrailer() error {
 	if err := w.encode(text); err != nil {
 		return fmt.Errorf("the trailer: %w", err)
 	}
-	w.out.SetTrailer(slices.Clone(w.buf))
+	w.Out.SetTrailer(slices.Clone(w.buf))
 	return nil
 }
 
@@ -376,11 +376,11 @@ func (w *writer) write(e *encoded) (err error) {
 		}
 		text = w.buf
 	}
-	if _, err := w.out.Write(text); err != nil {
-		return w.named(err)
+	if _, err := w.Out.Write(text); err != nil {
+		return w.Named(err)
 	}
 	w.records += int64(len(e.records))
-	return w.named(w.sum(e.schema, e.records))
+	return w.Named(w.sum(e.schema, e.records))
 }
 
 // enclose puts the details of a chunk between the headers and trailers that are due.
@@ -411,13 +411,8 @@ func (w *writer) sum(schema *row.Schema, records [][]row.Value) error {
 	return nil
 }
 
-// WritesAhead implements itemextra.AheadWriter.
-func (w *writer) WritesAhead() bool { return filestream.WritesAhead(w.out) }
-
-func (w *writer) Prepare(context.Context) error { return w.named(w.out.Sync()) }
-
 func (w *writer) Position() (item.Position, error) {
-	pos := writerPosition{OutputPosition: w.out.Position(), Records: w.records}
+	pos := writerPosition{OutputPosition: w.Out.Position(), Records: w.records}
 	if w.cfg.sums != nil {
 		pos.sumPosition = w.cfg.sums.position()
 	}
@@ -428,30 +423,18 @@ func (w *writer) Position() (item.Position, error) {
 	return json.Marshal(pos)
 }
 
-func (w *writer) Release(ctx context.Context) error { return w.named(w.out.Release(ctx)) }
-
 func (w *writer) Stage(ctx context.Context) (bool, error) {
 	if err := w.setTrailer(); err != nil {
-		return false, w.named(err)
+		return false, w.Named(err)
 	}
-	staged, err := w.out.Stage(ctx)
-	return staged, w.named(err)
+	return w.Publisher.Stage(ctx)
 }
 
 func (w *writer) Finish(ctx context.Context) error {
 	if err := w.setTrailer(); err != nil {
-		return w.named(err)
+		return w.Named(err)
 	}
-	return w.named(w.out.Finish(ctx))
-}
-
-func (w *writer) Close(context.Context) error { return w.out.Close() }
-
-func (w *writer) named(err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: %w", w.cfg.name, err)
-	}
-	return nil
+	return w.Publisher.Finish(ctx)
 }
 
 func writerLayout(cfg *fixedWriterConfig, in item.Type) (*layout, error) {

@@ -176,10 +176,7 @@ func (l *encoded) appendHeader(buf []byte, columns []string) []byte {
 }
 
 func (w *writer) declare(schema *row.Schema) error {
-	if err := w.Out.Declare(formColumns, columnsText(schema, w.cfg.Nulls)); err != nil {
-		return fmt.Errorf("csv: %w", err)
-	}
-	return nil
+	return w.Named(w.Out.Declare(formColumns, columnsText(schema, w.cfg.Nulls)))
 }
 
 func columnsOf(schema *row.Schema) []string {
@@ -204,10 +201,8 @@ func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][
 }
 
 func (w *writer) write(l *encoded) error {
-	if _, err := w.Out.Write(l.buf); err != nil {
-		return fmt.Errorf("csv: %w", err)
-	}
-	return nil
+	_, err := w.Out.Write(l.buf)
+	return w.Named(err)
 }
 
 func (w *writer) NewEncoding() item.RecordEncoding { return &encoded{form: w.lines.form} }

@@ -95,7 +95,7 @@ func newWriter(cfg writerConfig, use registry.BuildContext) (item.Writer, error)
 	}
 	m := &maker{path: cfg.Path, columns: columns, compression: cfg.Compression}
 	m.groupRows, m.groupSize = cmp.Or(int64(cfg.GroupRows), 1_000_000), cmp.Or(int64(cfg.GroupSize), 32_000_000)
-	return use.In.ToRecords(&journalWriter{maker: m, out: filestream.NewOutput(filestream.OutputConfig{
+	return use.In.ToRecords(&journalWriter{maker: m, Publisher: filestream.NewPublisher("parquet", filestream.OutputConfig{
 		Path: cfg.Path, Compression: filestream.CompressionNone, Maker: m, Mode: use.FileMode, Attempt: use.Attempt,
 		Form: filestream.Form{filestream.FormWriter: "parquet", "columns": columnsText(columns)},
 	})})
@@ -103,8 +103,8 @@ func newWriter(cfg writerConfig, use registry.BuildContext) (item.Writer, error)
 
 // journalWriter collects the rows of a file in a journal.
 type journalWriter struct {
+	filestream.Publisher
 	*maker
-	out *filestream.Output
 	buf rowsText
 }
 
@@ -121,11 +121,11 @@ type filePosition struct {
 }
 
 func (w *journalWriter) Open(ctx context.Context, at item.Position) error {
-	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
+	return w.start(at, func(at *filestream.OutputPosition) error { return w.Out.Open(ctx, at) })
 }
 
 func (w *journalWriter) Rewind(_ context.Context, at item.Position) error {
-	return w.start(at, w.out.Rewind)
+	return w.start(at, w.Out.Rewind)
 }
 
 func (w *journalWriter) start(at item.Position, place func(*filestream.OutputPosition) error) error {
@@ -138,7 +138,7 @@ func (w *journalWriter) start(at item.Position, place func(*filestream.OutputPos
 		from = &pos.OutputPosition
 	}
 	w.rows = pos.Rows
-	return named(place(from))
+	return w.Named(place(from))
 }
 
 // WriteRecords encodes all records first: if one does not fit, the journal stays unchanged.
@@ -161,8 +161,8 @@ func (w *journalWriter) WriteEncoded(_ context.Context, of item.RecordEncoding) 
 }
 
 func (w *journalWriter) write(t *rowsText) error {
-	if _, err := w.out.Write(t.text); err != nil {
-		return named(err)
+	if _, err := w.Out.Write(t.text); err != nil {
+		return w.Named(err)
 	}
 	w.rows += t.rows
 	return nil
@@ -181,26 +181,6 @@ func (t *rowsText) EncodeRecords(_ *row.Schema, records [][]row.Value) (err erro
 	return nil
 }
 
-func (w *journalWriter) Prepare(context.Context) error { return named(w.out.Sync()) }
-
 func (w *journalWriter) Position() (item.Position, error) {
-	return json.Marshal(filePosition{w.out.Position(), w.rows})
-}
-
-func (w *journalWriter) Release(ctx context.Context) error { return named(w.out.Release(ctx)) }
-
-func (w *journalWriter) Stage(ctx context.Context) (bool, error) {
-	staged, err := w.out.Stage(ctx)
-	return staged, named(err)
-}
-
-func (w *journalWriter) Finish(ctx context.Context) error { return named(w.out.Finish(ctx)) }
-
-func (w *journalWriter) Close(context.Context) error { return named(w.out.Close()) }
-
-func named(err error) error {
-	if err != nil {
-		return fmt.Errorf("parquet: %w", err)
-	}
-	return nil
+	return json.Marshal(filePosition{w.Out.Position(), w.rows})
 }

@@ -148,6 +148,7 @@ func writers() map[string]string {
 		".jsonl.zst": "jsonl: '%s.jsonl.zst'",
 		".parquet":   "parquet: {path: '%s.parquet', group_rows: 7000}",
 		".txt":       "fixed: {path: '%s.txt', columns: {id: 1-8, name: 9-20}}",
+		".parts":     "fixed: {path: '%s.parts', columns: {id: 1-8, name: 9-20}, header: H, trailer: {begins: T, count: 2-8}, together: true}}\n  partition: {by: {lines: 4}, workers: 2} #",
 	}
 }
 
@@ -195,7 +196,7 @@ func TestFrozenAtAnyMomentAnAttemptChangesNothingWhenItWakes(t *testing.T) {
 	t.Parallel()
 	frozen := writers()
 	if os.Getenv("FROZEN") == "" {
-		frozen = map[string]string{".csv": frozen[".csv"], ".parquet": frozen[".parquet"]}
+		frozen = map[string]string{".csv": frozen[".csv"], ".parquet": frozen[".parquet"], ".parts": frozen[".parts"]}
 	}
 	for suffix, writer := range frozen {
 		t.Run(suffix, func(t *testing.T) {

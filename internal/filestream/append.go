@@ -1,7 +1,6 @@
 package filestream
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -141,8 +140,8 @@ func AppendTo(appends bool, encoding EncodingName, lineEnd string) (*Append, err
 	if err != nil {
 		return nil, err
 	}
-	end, err := enc.Encode([]byte(lineEnd))
-	return &Append{Encoding: encoding, LineEnd: bytes.Clone(end)}, err
+	end, err := enc.Append(nil, []byte(lineEnd))
+	return &Append{Encoding: encoding, LineEnd: end}, err
 }
 
 func encodedLineEnd(name EncodingName) ([]byte, error) {
@@ -150,7 +149,7 @@ func encodedLineEnd(name EncodingName) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return enc.Encode([]byte("\n"))
+	return enc.Append(nil, []byte("\n"))
 }
 
 func (in *Input) fitsEncoding(name EncodingName) error {

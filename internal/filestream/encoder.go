@@ -21,11 +21,10 @@ func byteOrderMark(head []byte) (encoding EncodingName, skip int) {
 	return "", 0
 }
 
-// Encoder turns UTF-8 text into the bytes of an encoding.
+// Encoder turns UTF-8 text into the bytes of an encoding. It is safe for concurrent use.
 type Encoder struct {
 	codec codec
-	enc   *encoding.Encoder // of units and multi
-	buf   []byte            // of page
+	of    encoding.Encoding // of units and multi
 }
 
 // NewEncoder returns the encoder of a name out of Encodings.
@@ -34,14 +33,12 @@ func NewEncoder(name EncodingName) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Encoder{codec: c}
-	switch {
-	case c.units == "be":
-		e.enc = unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM).NewEncoder()
-	case c.units == "le":
-		e.enc = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder()
-	case c.multi != nil:
-		e.enc = c.multi.NewEncoder()
+	e := &Encoder{codec: c, of: c.multi}
+	switch c.units {
+	case "be":
+		e.of = unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+	case "le":
+		e.of = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
 	}
 	return e, nil
 }
@@ -49,24 +46,23 @@ func NewEncoder(name EncodingName) (*Encoder, error) {
 // BOM returns the bytes that begin a file of the encoding; usually none.
 func (e *Encoder) BOM() []byte { return e.codec.bom }
 
-// IsUTF8 reports whether Encode returns the text unchanged.
+// IsUTF8 reports whether Append appends the text unchanged.
 func (e *Encoder) IsUTF8() bool { return e.codec.utf8 }
 
-// Encode returns text, valid UTF-8, in the encoding. A character that the encoding lacks is an error. The
-// result may share memory with text, and is invalid after the next call.
-func (e *Encoder) Encode(text []byte) ([]byte, error) {
+// Append appends text, valid UTF-8, in the encoding. A character that the encoding lacks is an error. The
+// text must not be in the memory of dst.
+func (e *Encoder) Append(dst, text []byte) ([]byte, error) {
 	switch {
 	case e.codec.utf8:
-		return text, nil
+		return append(dst, text...), nil
 	case e.codec.page != nil:
-		return e.encodePage(text)
+		return e.appendPage(dst, text)
 	}
-	e.enc.Reset()
-	encoded, err := e.enc.Bytes(text)
-	if err != nil || e.codec.multi != nil && bytes.IndexByte(text, private) >= 0 && !e.exact(text, encoded) {
-		return nil, e.lacks(text)
+	all, _, err := transform.Append(e.of.NewEncoder(), dst, text)
+	if err != nil || e.codec.multi != nil && bytes.IndexByte(text, private) >= 0 && !e.exact(text, all[len(dst):]) {
+		return dst, e.lacks(text)
 	}
-	return encoded, nil
+	return all, nil
 }
 
 // private begins the UTF-8 of U+E000 to U+EFFF, most of the characters for private use. For
@@ -78,24 +74,22 @@ func (e *Encoder) exact(text, encoded []byte) bool {
 	return err == nil && bytes.Equal(back, text)
 }
 
-func (e *Encoder) encodePage(text []byte) ([]byte, error) {
-	e.buf = e.buf[:0]
+func (e *Encoder) appendPage(dst, text []byte) ([]byte, error) {
 	for rest := text; len(rest) > 0; {
 		r, size := utf8.DecodeRune(rest)
 		b, ok := e.codec.page.EncodeRune(r)
 		if !ok || r == utf8.RuneError || e.codec.isGap(r) {
-			return nil, e.lackOf(r)
+			return dst, e.lackOf(r)
 		}
-		e.buf, rest = append(e.buf, b), rest[size:]
+		dst, rest = append(dst, b), rest[size:]
 	}
-	return e.buf, nil
+	return dst, nil
 }
 
 func (e *Encoder) lacks(text []byte) error {
 	for rest := text; len(rest) > 0; {
 		r, size := utf8.DecodeRune(rest)
-		e.enc.Reset()
-		if encoded, err := e.enc.Bytes(rest[:size]); err != nil || !e.exact(rest[:size], encoded) {
+		if encoded, err := e.of.NewEncoder().Bytes(rest[:size]); err != nil || !e.exact(rest[:size], encoded) {
 			return e.lackOf(r)
 		}
 		rest = rest[size:]

@@ -33,14 +33,14 @@ func TestEachCharacterThatAnEncodingWritesIsReadAsThatCharacter(t *testing.T) {
 				continue
 			}
 			text := utf8.AppendRune(nil, r)
-			encoded, err := enc.Encode(text)
+			encoded, err := enc.Append(nil, text)
 			if err != nil {
 				continue
 			}
 			written++
 			want.Write(append(text, '\n'))
 			file.Write(encoded)
-			newline, err := enc.Encode([]byte("\n"))
+			newline, err := enc.Append(nil, []byte("\n"))
 			require.NoError(t, err)
 			file.Write(newline)
 		}
@@ -100,7 +100,7 @@ func TestACharacterThatAnEncodingLacksIsNamed(t *testing.T) {
 	} {
 		enc, err := NewEncoder(encoding)
 		require.NoError(t, err)
-		_, err = enc.Encode([]byte(c[0]))
+		_, err = enc.Append(nil, []byte(c[0]))
 		require.EqualError(t, err, c[1])
 	}
 }

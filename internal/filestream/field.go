@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// FieldCodec decodes and encodes the fields of records with positions in bytes. It is not safe for
-// concurrent use.
+// FieldCodec decodes and encodes the fields of records with positions in bytes. It is safe for concurrent
+// use.
 type FieldCodec struct {
 	codec codec
 	enc   *Encoder
@@ -22,7 +22,7 @@ func NewFieldCodec(name EncodingName) (*FieldCodec, error) {
 	if err != nil {
 		return nil, err
 	}
-	blank, err := enc.Encode([]byte(" "))
+	blank, err := enc.Append(nil, []byte(" "))
 	if err != nil || len(blank) != 1 {
 		return nil, fmt.Errorf("%s has more than one byte for a blank, but the positions of these records are bytes", enc.codec.Name)
 	}
@@ -68,6 +68,5 @@ func (f *FieldCodec) Append(dst []byte, text string) ([]byte, error) {
 	if f.codec.utf8 && !utf8.ValidString(text) {
 		return dst, fmt.Errorf("the text is not valid %s", plainText)
 	}
-	raw, err := f.enc.Encode([]byte(text))
-	return append(dst, raw...), err
+	return f.enc.Append(dst, []byte(text))
 }

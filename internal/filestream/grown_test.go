@@ -28,7 +28,7 @@ func TestAFileIsReadAsFarAsItWentWhenItWasOpened(t *testing.T) {
 	utf16 := func(text string) string {
 		enc, err := NewEncoder("utf-16")
 		require.NoError(t, err)
-		units, err := enc.Encode([]byte(text))
+		units, err := enc.Append(nil, []byte(text))
 		require.NoError(t, err)
 		return string(units)
 	}

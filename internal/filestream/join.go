@@ -103,6 +103,23 @@ func Join(ctx context.Context, o *Output, at *OutputPosition, parts Joined) erro
 	if err := takeForm(o, list); err != nil {
 		return err
 	}
+	var err error
+	if o.kept != nil {
+		err = o.kept.take(ctx, list)
+	} else {
+		err = takeParts(ctx, o, list)
+	}
+	if err != nil {
+		return err
+	}
+	o.at.Offset, o.at.Sum, o.dirty = end.Offset, end.Sum, true
+	if err := o.Sync(); err != nil || o.kept != nil { // a place names its bytes by their checksums
+		return err
+	}
+	return verify(ctx, o, list)
+}
+
+func takeParts(ctx context.Context, o *Output, list []piece) error {
 	rest, err := adopt(o, list)
 	if err != nil {
 		return err
@@ -112,11 +129,7 @@ func Join(ctx context.Context, o *Output, at *OutputPosition, parts Joined) erro
 			return err
 		}
 	}
-	o.at.Offset, o.at.Sum, o.dirty = end.Offset, end.Sum, true
-	if err := o.Sync(); err != nil {
-		return err
-	}
-	return verify(ctx, o, list)
+	return nil
 }
 
 // takeForm refuses parts in different forms.
@@ -234,8 +247,11 @@ func verify(ctx context.Context, o *Output, list []piece) error {
 
 const verifyBytes = 256 << 10
 
-// removeJoined removes the parts of the published file, and those that earlier attempts left.
-func removeJoined(o *Output) error {
+// joinedPaths are the targets of all parts to remove, also of earlier attempts.
+func joinedPaths(o *Output) []string {
+	if o.joined == nil {
+		return nil
+	}
 	paths := []string{o.cfg.Path}
 	for _, at := range o.joined {
 		paths = append(paths, at.Path)
@@ -247,11 +263,12 @@ func removeJoined(o *Output) error {
 		}
 	}
 	slices.Sort(paths)
+	return slices.DeleteFunc(slices.Compact(paths), func(path string) bool { return path == "" })
+}
+
+func removeJoined(o *Output) error {
 	var errs []error
-	for _, path := range slices.Compact(paths) {
-		if path == "" {
-			continue
-		}
+	for _, path := range joinedPaths(o) {
 		o.files.Free(path) // a part was admitted to it
 		names, err := partsOf(o.files, path, func(of owner) bool { return of.isPartOf(o.attempt) })
 		errs = append(errs, err)

@@ -36,9 +36,6 @@ func openKept(ctx context.Context, o *Output, in place.Keeper, at *OutputPositio
 	if o.cfg.Append != nil {
 		return fmt.Errorf("%s: append is for files of a disk: here a file is published whole", o.cfg.Path)
 	}
-	if o.cfg.Together {
-		return fmt.Errorf("%s: together is for files of a disk: write it there, and copy it with a step `files`", o.cfg.Path)
-	}
 	if err := o.takes(at); err != nil {
 		return err
 	}
@@ -50,7 +47,8 @@ func openKept(ctx context.Context, o *Output, in place.Keeper, at *OutputPositio
 			return err
 		}
 	}
-	name, err := partName(o.cfg.Path, k.attempt, false)
+	o.attempt = k.attempt
+	name, err := partName(o.cfg.Path, k.attempt, isPart(o))
 	if err != nil {
 		return err
 	}
@@ -130,7 +128,8 @@ func (k *kept) survey(ctx context.Context, path string, at *OutputPosition) erro
 			return err
 		}
 		for _, part := range list {
-			if of, is := ownerOf(partPattern(), part); is && of.isOf(k.attempt) && !needed[part] {
+			of, is := ownerOf(partPattern(), part)
+			if is && of.isOf(k.attempt) && !needed[part] && !(k.o.cfg.Together && of.isPartOf(k.attempt)) {
 				k.earlier = append(k.earlier, place.Marked{Path: path, Part: part})
 			}
 		}
@@ -205,11 +204,38 @@ func (k *kept) finish(ctx context.Context) error {
 		}
 		o.at.Made, o.finished = o.body.Made, true
 	}
-	if err := k.in.Withdraw(ctx, o.at.Path, o.at.Part); err != nil || o.at.Made == nil {
+	if err := k.in.Withdraw(ctx, o.at.Path, o.at.Part); err != nil {
 		return err
+	}
+	var errs []error
+	for _, path := range joinedPaths(o) {
+		errs = append(errs, RemoveParts(ctx, k.attempt, path))
+	}
+	if o.at.Made == nil {
+		return errors.Join(errs...)
 	}
 	// A later attempt finds the file by the part that it was published from, which goes last.
 	return k.in.Withdraw(ctx, o.at.Path, o.at.Made.Part)
+}
+
+func (k *kept) take(ctx context.Context, list []piece) error {
+	for _, p := range list {
+		var head Base
+		if p.skip > 0 {
+			head = *p.Head
+		}
+		err := k.part.Take(place.Marked{Path: p.Path, Part: p.Part, Size: p.Offset, Sum: p.Sum}, head.Size, head.Sum)
+		var content *place.ContentError
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("%s, a finished part of the file, is gone: restart with --from-start%w", p.Path+p.Part, silent{err})
+		case errors.As(err, &content):
+			return fmt.Errorf("%s: %w; restore it, or restart with --from-start", p.Path+p.Part, err)
+		case err != nil:
+			return pathError(p.Path+p.Part, err)
+		}
+	}
+	return nil
 }
 
 func (k *kept) close() error {

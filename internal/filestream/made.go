@@ -190,7 +190,7 @@ func closeProduct(o *Output) error {
 // Stage prepares the publication of a complete file. If it reports true, the position must be committed once more
 // before Finish.
 func (o *Output) Stage(ctx context.Context) (bool, error) {
-	if o.kept == nil && o.cfg.Maker == nil || o.finished || o.staged {
+	if o.kept == nil && o.cfg.Maker == nil || isPart(o) || o.finished || o.staged {
 		return o.staged && !o.finished, nil
 	}
 	if o.body != nil {

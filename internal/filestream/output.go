@@ -390,23 +390,21 @@ func (o *Output) Rewind(at *OutputPosition) error {
 // It needs a Release: before a commit has stored the file's name, a later attempt would not know which file
 // to remove.
 func (o *Output) Finish(ctx context.Context) error {
-	if o.kept != nil {
-		return o.kept.finish(ctx)
-	}
 	dir := filepath.Dir(o.cfg.Path)
-	if o.std != nil {
+	switch {
+	case o.finished && isPart(o):
+		return nil
+	case o.kept != nil && !isPart(o):
+		return o.kept.finish(ctx)
+	case o.std != nil:
 		return o.finishStdout()
-	}
-	if o.finished {
+	case o.finished:
 		return settle(o, dir)
-	}
-	if !o.named {
+	case !o.named:
 		return fmt.Errorf("%s: its position is not committed, so it cannot be published", o.name)
-	}
-	if o.cfg.Maker != nil {
+	case o.cfg.Maker != nil:
 		return finishMade(o, dir)
-	}
-	if isPart(o) {
+	case isPart(o):
 		return finishPart(o)
 	}
 	if o.body != nil {

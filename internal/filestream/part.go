@@ -190,7 +190,3 @@ func isLocked(files *confine.Files, name string) bool {
 	defer file.Close() //nolint:errcheck // it is only read
 	return errors.Is(lockFile(file), errLocked)
 }
-
-// WritesAhead reports whether content beyond the committed position is only in the part, which Open and
-// Rewind cut back (rule C20c).
-func WritesAhead(o *Output) bool { return o.file != nil && o.cfg.Maker == nil }

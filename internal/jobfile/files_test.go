@@ -111,9 +111,6 @@ job.yaml:15:21: together is for files, but - is the standard output
 job.yaml:16:19: path: this program is built without the place s3
    16 |     - csv: {path: "s3://bucket/b.csv", together: true}
       |                   ^ the released surfin has it; or build one: surfin build --with s3; or import github.com/surfin-batch/surfin/contrib/s3 and pass s3.Module() to the program
-job.yaml:16:19: together is for files of a disk, where the parts are joined
-   16 |     - csv: {path: "s3://bucket/b.csv", together: true}
-      |                   ^ write the file to the disk, and copy it with a step files
 job.yaml:17:26: together cannot depend on values: the partitions are checked by it when the file is loaded
    17 |     - csv: {path: c.csv, together: "${params.both}"}
       |                          ^ write true or false

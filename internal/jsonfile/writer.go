@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -24,10 +23,10 @@ type WriterConfig struct {
 
 // Writer writes documents: an item.DocumentWriter of a file (rules C15, C15b).
 type Writer struct {
+	filestream.Publisher
 	frame frame
 	joins bool
 	enc   *filestream.Encoder
-	out   *filestream.Output
 	items int64 // in the file
 	buf   bytes.Buffer
 }
@@ -53,7 +52,7 @@ func newWriter(cfg WriterConfig, use registry.BuildContext, f frame) (*Writer, e
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.name, err)
 	}
-	trailer, err := enc.Encode([]byte(f.trailer))
+	trailer, err := enc.Append(nil, []byte(f.trailer))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.name, err)
 	}
@@ -62,8 +61,8 @@ func newWriter(cfg WriterConfig, use registry.BuildContext, f frame) (*Writer, e
 		return nil, fmt.Errorf("%s: %w", f.name, err)
 	}
 	form := filestream.Form{filestream.FormWriter: f.name, "encoding": filestream.CanonicalEncoding(cfg.Encoding)}
-	return &Writer{frame: f, joins: cfg.Together, enc: enc, out: filestream.NewOutput(filestream.OutputConfig{
-		Path: cfg.Path, Compression: cfg.Compression, Append: appends, Together: cfg.Together, Form: form, Trailer: slices.Clone(trailer), Mode: use.FileMode, Attempt: use.Attempt,
+	return &Writer{frame: f, joins: cfg.Together, enc: enc, Publisher: filestream.NewPublisher(f.name, filestream.OutputConfig{
+		Path: cfg.Path, Compression: cfg.Compression, Append: appends, Together: cfg.Together, Form: form, Trailer: trailer, Mode: use.FileMode, Attempt: use.Attempt,
 	})}, nil
 }
 
@@ -92,7 +91,7 @@ type writerPosition struct {
 
 // Open starts the file, or continues after the committed part.
 func (w *Writer) Open(ctx context.Context, at item.Position) error {
-	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
+	return w.start(at, func(at *filestream.OutputPosition) error { return w.Out.Open(ctx, at) })
 }
 
 // Joins implements itemextra.Joiner.
@@ -102,38 +101,38 @@ func (w *Writer) Joins() bool { return w.joins }
 func (w *Writer) JoinParts(ctx context.Context, at item.Position, parts []item.Position) error {
 	joined, err := filestream.JoinedAt(parts)
 	if err != nil {
-		return w.named(err)
+		return w.Named(err)
 	}
-	return w.start(at, func(at *filestream.OutputPosition) error { return filestream.Join(ctx, w.out, at, joined) })
+	return w.start(at, func(at *filestream.OutputPosition) error { return filestream.Join(ctx, w.Out, at, joined) })
 }
 
 // Rewind discards the documents written since at (item.Rewinder).
 func (w *Writer) Rewind(_ context.Context, at item.Position) error {
-	return w.start(at, w.out.Rewind)
+	return w.start(at, w.Out.Rewind)
 }
 
 func (w *Writer) start(at item.Position, place func(*filestream.OutputPosition) error) error {
 	w.items = 0
 	if at == nil {
-		if err := place(nil); err != nil || w.out.Begun() {
-			return w.named(err)
+		if err := place(nil); err != nil || w.Out.Begun() {
+			return w.Named(err)
 		}
 		return w.begin(nil)
 	}
 	var pos writerPosition
 	if err := json.Unmarshal(at, &pos); err != nil {
-		return w.named(fmt.Errorf("cannot restart: the stored position is unreadable: %w", err))
+		return w.Named(fmt.Errorf("cannot restart: the stored position is unreadable: %w", err))
 	}
 	w.items = pos.Items
-	if err := place(&pos.OutputPosition); err != nil || w.out.Begun() {
-		return w.named(err)
+	if err := place(&pos.OutputPosition); err != nil || w.Out.Begun() {
+		return w.Named(err)
 	}
 	return w.begin(nil)
 }
 
 func (w *Writer) begin(err error) error {
 	if err == nil {
-		_, err = w.out.Write(w.enc.BOM())
+		_, err = w.Out.Write(w.enc.BOM())
 	}
 	if err == nil {
 		w.buf.Reset()
@@ -143,13 +142,13 @@ func (w *Writer) begin(err error) error {
 		}
 	}
 	if err == nil {
-		err = filestream.EndHead(w.out)
+		err = filestream.EndHead(w.Out)
 	}
-	return w.named(err)
+	return w.Named(err)
 }
 
 func (w *Writer) write(documents int64) error {
-	if _, err := w.out.Write(w.buf.Bytes()); err != nil {
+	if _, err := w.Out.Write(w.buf.Bytes()); err != nil {
 		return err
 	}
 	w.items += documents
@@ -160,11 +159,10 @@ func (w *Writer) encode(start int) error {
 	if w.enc.IsUTF8() {
 		return nil
 	}
-	encoded, err := w.enc.Encode(w.buf.Bytes()[start:])
+	encoded, err := w.enc.Append(nil, w.buf.Bytes()[start:])
 	if err != nil {
 		return exception.InvalidItem("", exception.ClassInvalidItem, err)
 	}
-	encoded = slices.Clone(encoded)
 	w.buf.Truncate(start)
 	w.buf.Write(encoded)
 	return nil
@@ -180,41 +178,13 @@ func (w *Writer) WriteDocuments(_ context.Context, docs [][]byte) error {
 			err = w.encode(start)
 		}
 		if err != nil {
-			return w.named(err)
+			return w.Named(err)
 		}
 	}
-	return w.named(w.write(int64(len(docs))))
+	return w.Named(w.write(int64(len(docs))))
 }
-
-// WritesAhead implements itemextra.AheadWriter.
-func (w *Writer) WritesAhead() bool { return filestream.WritesAhead(w.out) }
-
-// Prepare makes the chunk survive a crash (item.Preparer).
-func (w *Writer) Prepare(context.Context) error { return w.named(w.out.Sync()) }
 
 // Position returns the end of the documents.
 func (w *Writer) Position() (item.Position, error) {
-	return json.Marshal(writerPosition{OutputPosition: w.out.Position(), Items: w.items})
-}
-
-// Release removes the files of earlier attempts (item.Releaser).
-func (w *Writer) Release(ctx context.Context) error { return w.named(w.out.Release(ctx)) }
-
-// Stage prepares the publication where a place needs one (itemextra.Stager).
-func (w *Writer) Stage(ctx context.Context) (bool, error) {
-	staged, err := w.out.Stage(ctx)
-	return staged, w.named(err)
-}
-
-// Finish ends the file and publishes it by a rename.
-func (w *Writer) Finish(ctx context.Context) error { return w.named(w.out.Finish(ctx)) }
-
-// Close closes the file.
-func (w *Writer) Close(context.Context) error { return w.out.Close() }
-
-func (w *Writer) named(err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: %w", w.frame.name, err)
-	}
-	return nil
+	return json.Marshal(writerPosition{OutputPosition: w.Out.Position(), Items: w.items})
 }

@@ -68,6 +68,9 @@ type Part interface {
 	io.Writer
 	// ReadAt reads bytes that Sync has made safe.
 	io.ReaderAt
+	// Take appends the bytes of a finished part after the first skip ones, which have the checksum head. It fails as
+	// Resume does.
+	Take(from Marked, skip int64, head uint32) error
 	// Cut keeps the first bytes only.
 	Cut(size int64, sum uint32) error
 	// Sync makes written bytes survive a crash.

@@ -46,6 +46,7 @@ const (
 
 type output struct {
 	Form form
+	As   component // of a file
 	// Encodes: its output can be encoded ahead.
 	Encodes bool
 	// Beyond: the file may have items beyond the committed position, which a restart removes (rule C20c).
@@ -152,6 +153,9 @@ func (s *scenario) parts(t *rapid.T) {
 	for range draw(t, "writers", 1, 2, 3, 1) {
 		o := output{
 			Form: draw(t, "writer", table, file, completing, table), Encodes: encode || draw(t, "encodes", true, true, false, true),
+		}
+		if o.As = inMemory; o.Form == file {
+			o.As = draw(t, "as", inMemory, asLines, asFixed, asRecords, inMemory, asCSV)
 		}
 		o.Beyond = o.Form == file && o.Encodes && draw(t, "beyond", true, false, true)
 		s.Outputs = append(s.Outputs, o)

@@ -23,6 +23,7 @@ type result struct {
 	Skips            []skip   // stored by this launch, in their order
 	Rows             []row    // of the table, by all launches, in their order
 	Files            [][]int  // of each writer, by all launches
+	Contents         []string // of each writer that a component makes
 	Trace            []string // the calls of components, listeners, policy and database
 	Unordered        []string // the callbacks of processing goroutines, sorted; nil if they are not determined
 	Events           []string

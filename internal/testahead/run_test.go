@@ -21,6 +21,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -28,13 +29,14 @@ import (
 type bench struct {
 	*testengine.Engine
 	owner    core.Owner
+	folder   string
 	runs     int
 	launches int
 }
 
 func newBench(t *testing.T, url string) *bench {
 	t.Helper()
-	b := &bench{Engine: testengine.New(t, url)}
+	b := &bench{Engine: testengine.New(t, url), folder: t.TempDir()}
 	var err error
 	b.owner, err = job.CurrentOwner()
 	require.NoError(t, err)
@@ -50,7 +52,7 @@ func newBench(t *testing.T, url string) *bench {
 func (b *bench) newTarget(s *scenario) *target {
 	b.runs++
 	d := b.Database.Dialect()
-	return &target{run: b.runs, files: make([][]int, len(s.Outputs)), insert: fmt.Sprintf(
+	return &target{run: b.runs, folder: b.folder, files: make([][]int, len(s.Outputs)), insert: fmt.Sprintf(
 		"insert into target (run, writer, place) values (%s, %s, %s)", d.Placeholder(1), d.Placeholder(2), d.Placeholder(3))}
 }
 
@@ -79,24 +81,36 @@ func (b *bench) launch(t *rapid.T, s *scenario, n int, to *target, ahead chunk.R
 	r := b.recorded(t, exec.ID)
 	r.Rows, r.Skips, r.Events = b.rows(t, to.run), b.skips(t, exec.ID), seen.list
 	for n, list := range to.files {
-		if s.Outputs[n].Beyond {
-			list = list[:committed(t, r.Position, n)]
+		at, content := writerAt(t, r.Position, n), ""
+		switch {
+		case s.Outputs[n].Form == file && s.Outputs[n].As != inMemory:
+			content = to.content(t, at, n)
+			list = s.Outputs[n].As.placesIn(content)
+		case s.Outputs[n].Beyond:
+			list = list[:committed(t, at)]
 		}
-		r.Files = append(r.Files, append([]int(nil), list...)) // none is nil
+		r.Files, r.Contents = append(r.Files, append([]int(nil), list...)), append(r.Contents, content) // none is nil
 	}
 	r.Trace, r.Unordered = w.trace, w.unordered
 	r.normalize(w.faults, s.Workers)
 	return r
 }
 
-// committed returns the number of items of a file at a position.
-func committed(t *rapid.T, at string, writer int) (length int) {
+func writerAt(t *rapid.T, at string, writer int) json.RawMessage {
 	var position struct{ Writers []json.RawMessage }
 	if at != "" {
 		require.NoError(t, json.Unmarshal([]byte(at), &position))
 	}
-	if writer < len(position.Writers) && position.Writers[writer] != nil {
-		require.NoError(t, json.Unmarshal(position.Writers[writer], &length))
+	if writer >= len(position.Writers) {
+		return nil
+	}
+	return position.Writers[writer]
+}
+
+// committed returns the number of items of a file in memory at a position.
+func committed(t *rapid.T, at json.RawMessage) (length int) {
+	if at != nil {
+		require.NoError(t, json.Unmarshal(at, &length))
 	}
 	return length
 }
@@ -111,6 +125,7 @@ func configure(w *world) chunk.Config {
 			w.stop = run.Services.Stop.Request
 			run.Services.Checkpoints = checkpoints{run.Services.Checkpoints, w}
 			run.Services.Lease = lease{run.Services.Lease, w}
+			w.use = registry.BuildContext{Attempt: chunk.AttemptOf(run)}
 			return parts(w), nil
 		},
 	}
@@ -192,14 +207,16 @@ func placeOf(t *rapid.T, mark item.Position) int {
 	return place + int(outcomes)
 }
 
-var executionID = regexp.MustCompile(`execution \d+`)
+var distinct = regexp.MustCompile(`execution \d+|run-\d+|\.part\.[-0-9a-z]+`)
 
 func (r *result) normalize(faults []fault, workers int) {
 	slices.Sort(r.Unordered)
-	r.Error = executionID.ReplaceAllString(r.Error, "execution N")
+	for _, one := range []*string{&r.Error, &r.Position} {
+		*one = distinct.ReplaceAllString(*one, "N")
+	}
 	for _, list := range [][]string{r.Trace, r.Unordered, r.Events} {
 		for i, text := range list {
-			list[i] = executionID.ReplaceAllString(text, "execution N")
+			list[i] = distinct.ReplaceAllString(text, "N")
 		}
 	}
 	if r.Status != core.StatusCompleted {
@@ -214,5 +231,9 @@ func (r *result) normalize(faults []fault, workers int) {
 	readerLeaves := func(f fault) bool { return f.At == atRead && f.Kind == leaves }
 	if strings.Contains(r.Error, "ended its goroutine") && slices.ContainsFunc(faults, readerLeaves) {
 		r.Error, r.Context, r.Trace, r.Events = "", "", nil, nil
+	}
+	// The error of a listener is lost with the step's goroutine.
+	if strings.Contains(r.Error, "ended its goroutine") {
+		r.Error, _, _ = strings.Cut(r.Error, " (listener ")
 	}
 }

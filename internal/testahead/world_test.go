@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -38,6 +39,7 @@ type world struct {
 	db     tx.Database
 	target *target
 	stop   func()
+	use    registry.BuildContext
 	cancel context.CancelCauseFunc
 
 	mu        sync.Mutex

@@ -36,6 +36,7 @@ type target struct {
 	run    int
 	insert string
 	files  [][]int // places, by writer
+	folder string  // of other files
 }
 
 func writer(w *world, n int) item.Writer {
@@ -43,11 +44,14 @@ func writer(w *world, n int) item.Writer {
 	var out item.Writer
 	switch o.Form {
 	case file:
-		if o.Beyond {
+		switch {
+		case o.As != inMemory:
+			out = newShipped(w, n)
+		case o.Beyond:
 			out = item.EraseWriter[thing](beyondWriter{fileWriter{w, n}})
-			break
+		default:
+			out = item.EraseWriter[thing](fileWriter{w, n})
 		}
-		out = item.EraseWriter[thing](fileWriter{w, n})
 	case completing:
 		out = item.EraseWriter[thing](completingWriter{tableWriter{w, n}})
 	default:
@@ -223,7 +227,11 @@ func (e *encoder) NewEncoding() item.Encoding {
 	if e.n == 2 {
 		return nil
 	}
-	return &encoding{each: e.w.s.UnencodableEach}
+	c := &encoding{each: e.w.s.UnencodableEach}
+	if s, is := e.Writer.(*shippedWriter); is {
+		c.inner = s.NewEncoding()
+	}
+	return c
 }
 
 func (e *encoder) WriteEncoded(ctx context.Context, of item.Encoding) (done bool, err error) {
@@ -231,12 +239,16 @@ func (e *encoder) WriteEncoded(ctx context.Context, of item.Encoding) (done bool
 	if each := e.w.s.StaleEach; each > 0 && items[0].Place%each == 0 {
 		return false, nil
 	}
+	if s, is := e.Writer.(*shippedWriter); is {
+		return s.writeEncoded(ctx, of.(*encoding))
+	}
 	return true, e.Write(ctx, &item.Slice[thing]{Items: items})
 }
 
 type encoding struct {
 	items []thing
 	each  int
+	inner item.Encoding // of a shippedWriter
 }
 
 var errEncode = errors.New("the item cannot be encoded")
@@ -256,6 +268,9 @@ func (c *encoding) Encode(items item.Items) error {
 			}
 		}
 		c.items = append(c.items, it)
+	}
+	if c.inner != nil {
+		return c.inner.Encode(items)
 	}
 	return nil
 }

@@ -63,6 +63,9 @@ func Place(t *testing.T, begin func(t testing.TB) Config) {
 		"two attempts at once have parts of their own":     apart,
 		"an empty file is published":                       empty,
 		"a later instance replaces the file":               replacing,
+		"the parts of a step are joined":                   joined,
+		"parts are joined by the attempt that comes last":  joinedAgain,
+		"a part of several that is gone is named":          joinedWithoutAPart,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -134,8 +134,6 @@ func (l *outputs) checkTogether(s *tree.Step, w *tree.ComponentUse, f tree.FileU
 		l.problems.Add(key, "together and append cannot be combined: the file is joined from parts that do not know it", "leave one of them out")
 	case f.IsStd(f.Node.Text):
 		l.problems.Add(f.Node, "together is for files, but - is the standard output", "name a file")
-	case urlpath.Is(f.Node.Text):
-		l.problems.Add(f.Node, "together is for files of a disk, where the parts are joined", "write the file to the disk, and copy it with a step files")
 	case variesByPart(f):
 		l.problems.Add(f.Node, "the partitions write one file together, so its path cannot depend on the partition", "leave part out of "+f.Node.Text+", or leave out together")
 	}

@@ -36,32 +36,29 @@ func (o *objects) Parts(ctx context.Context, url string) ([]string, error) {
 }
 
 func (o *objects) Create(ctx context.Context, url, suffix string) (place.Part, error) {
-	store, key, err := o.at(url)
+	p, err := o.part(ctx, url, suffix)
 	if err != nil {
 		return nil, err
 	}
-	p := newPart(ctx, store, key, suffix)
 	return p, p.begin()
 }
 
 func (o *objects) Resume(ctx context.Context, from place.Marked, url, into string) (place.Part, error) {
-	store, key, err := o.at(url)
+	old, err := o.part(ctx, from.Path, from.Part)
 	if err != nil {
 		return nil, err
 	}
-	source, sourceKey, err := o.at(from.Path)
-	if err != nil {
-		return nil, err
-	}
-	old := newPart(ctx, source, sourceKey, from.Part)
 	if err := old.load(from.Size, from.Sum); err != nil {
 		return nil, err
 	}
 	if into == "" {
 		return old, old.tidy()
 	}
-	p := newPart(ctx, store, key, into)
-	if err := p.begin(); err != nil {
+	p, err := o.part(ctx, url, into)
+	if err == nil {
+		err = p.begin()
+	}
+	if err != nil {
 		return nil, err
 	}
 	if old.begun.Before(p.begun) { // an upload without a note may be of that attempt
@@ -71,11 +68,11 @@ func (o *objects) Resume(ctx context.Context, from place.Marked, url, into strin
 }
 
 func (o *objects) Withdraw(ctx context.Context, url, suffix string) error {
-	store, key, err := o.at(url)
+	p, err := o.part(ctx, url, suffix)
 	if err != nil {
 		return err
 	}
-	return newPart(ctx, store, key, suffix).remove()
+	return p.remove()
 }
 
 func (o *objects) Published(ctx context.Context, url string) (string, error) {
@@ -93,15 +90,14 @@ func (o *objects) Published(ctx context.Context, url string) (string, error) {
 // Cancel distinguishes an upload that was completed from one that another execution has aborted by its note: who aborts an
 // upload that was there removes its note.
 func (o *objects) Cancel(ctx context.Context, url, suffix, token string) (bool, error) {
-	store, key, err := o.at(url)
+	p, err := o.part(ctx, url, suffix)
 	if err != nil {
 		return false, err
 	}
-	p := newPart(ctx, store, key, suffix)
-	err = store.Abort(ctx, key, token)
+	err = p.store.Abort(ctx, p.key, token)
 	switch {
 	case err == nil:
-		return true, store.Remove(ctx, p.note(token))
+		return true, p.store.Remove(ctx, p.note(token))
 	case !errors.Is(err, fs.ErrNotExist):
 		return false, err
 	}

@@ -44,6 +44,7 @@ const mergeBytes = 8 << 20
 
 type part struct {
 	ctx         context.Context
+	in          *objects
 	store       Store
 	key, suffix string
 	begun       time.Time
@@ -58,8 +59,9 @@ type part struct {
 	reading *stream
 }
 
-func newPart(ctx context.Context, store Store, key, suffix string) *part {
-	return &part{ctx: ctx, store: store, key: key, suffix: suffix}
+func (o *objects) part(ctx context.Context, url, suffix string) (*part, error) {
+	store, key, err := o.at(url)
+	return &part{ctx: ctx, in: o, store: store, key: key, suffix: suffix}, err
 }
 
 func (p *part) folder() string { return p.key + p.suffix + "/" }
@@ -150,7 +152,7 @@ func (p *part) loadTail() error {
 			return err
 		}
 		if crc32.Checksum(data, castagnoli()) != one.sum {
-			return &place.ContentError{Difference: fmt.Sprintf("object %s has another content than its name says", one.object.Key)}
+			return otherContent(one)
 		}
 		p.tail = append(p.tail, data...)
 	}

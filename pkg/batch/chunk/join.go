@@ -66,10 +66,9 @@ func (s *Step) JoinParts(ctx context.Context, run *model.StepRun, parts []core.S
 	if err != nil {
 		return err
 	}
-	var next position
-	var joined []itemextra.Joiner
+	var all joiners
 	defer func() {
-		for _, j := range slices.Backward(joined) {
+		for _, j := range slices.Backward(all) {
 			err = errors.Join(err, guarded(func() error { return j.Close(context.WithoutCancel(ctx)) }))
 		}
 	}()
@@ -81,46 +80,79 @@ func (s *Step) JoinParts(ctx context.Context, run *model.StepRun, parts []core.S
 		if j == nil || !j.Joins() {
 			return fmt.Errorf("writer %d cannot join parts", i+1)
 		}
-		joined = append(joined, j)
-		if err := joinWriter(ctx, j, i, at, ends, &next); err != nil {
+		from := make([]item.Position, len(ends))
+		for k := range ends {
+			from[k] = ends[k].writer(i)
+		}
+		all = append(all, joiner{j, i})
+		if err := guarded(func() error { return j.JoinParts(ctx, at.writer(i), from) }); err != nil {
+			return fmt.Errorf("join the parts: %w", err)
+		}
+	}
+	return s.publishJoined(ctx, run, all)
+}
+
+type joiner struct {
+	itemextra.Joiner
+	place int // of the writer
+}
+
+type joiners []joiner
+
+// publishJoined commits twice if a publication has to be staged, as pipeline.finish does.
+func (s *Step) publishJoined(ctx context.Context, run *model.StepRun, all joiners) error {
+	staged := false
+	err := s.keepJoined(ctx, run, all)
+	if err == nil {
+		err = all.finish(ctx, run, func(j itemextra.Joiner) error {
+			one, err := itemextra.Stage(ctx, j)
+			staged = staged || one
+			return err
+		})
+	}
+	if err == nil && staged {
+		err = s.keepJoined(ctx, run, all)
+	}
+	if err != nil {
+		return err
+	}
+	return all.finish(ctx, run, func(j itemextra.Joiner) error { return j.Finish(ctx) })
+}
+
+// keepJoined commits the positions of the whole outputs.
+func (s *Step) keepJoined(ctx context.Context, run *model.StepRun, all joiners) error {
+	var next position
+	for _, j := range all {
+		err := guarded(func() error {
+			end, err := j.Position()
+			next.setWriter(j.place, end)
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("join the parts: %w", err)
 		}
 	}
 	if err := s.keepPosition(ctx, run, next); err != nil {
 		return err
 	}
-	return publishJoined(ctx, run, joined)
-}
-
-func joinWriter(ctx context.Context, j itemextra.Joiner, place int, at position, ends []position, next *position) error {
-	parts := make([]item.Position, len(ends))
-	for i := range ends {
-		parts[i] = ends[i].writer(place)
-	}
-	return guarded(func() error {
-		if err := j.JoinParts(ctx, at.writer(place), parts); err != nil {
-			return err
-		}
-		end, err := j.Position()
-		next.setWriter(place, end)
-		return err
-	})
-}
-
-func publishJoined(ctx context.Context, run *model.StepRun, joined []itemextra.Joiner) error {
-	for _, j := range joined {
+	for _, j := range all {
 		if err := guarded(func() error { return j.Release(ctx) }); err != nil {
 			return err
 		}
 	}
-	for _, j := range joined {
+	return nil
+}
+
+func (all joiners) finish(ctx context.Context, run *model.StepRun, f func(itemextra.Joiner) error) error {
+	for _, j := range all {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := run.Services.Lease.Err(); err != nil {
-			return fmt.Errorf("finish: %w", err)
+		err := run.Services.Lease.Err()
+		if err == nil {
+			err = guarded(func() error { return f(j.Joiner) })
 		}
-		if err := guarded(func() error { return j.Finish(ctx) }); err != nil {
+		if err != nil {
 			return fmt.Errorf("finish: %w", err)
 		}
 	}

@@ -20,11 +20,11 @@ type form struct {
 	wide     bool
 	special  [256]bool
 	end      string
+	enc      *filestream.Encoder
 }
 
 type encoded struct {
 	*form
-	enc    *filestream.Encoder
 	schema *row.Schema
 	cells  []cell
 	field  []byte
@@ -179,10 +179,10 @@ func (l *encoded) endRecord(start int) error {
 	if l.enc.IsUTF8() {
 		return nil
 	}
-	text, err := l.enc.Encode(l.buf[start:])
+	text, err := l.enc.Append(l.field[:0], l.buf[start:])
 	if err != nil {
 		return err
 	}
-	l.buf = append(l.buf[:start], text...)
+	l.buf, l.field = append(l.buf[:start], text...), text
 	return nil
 }

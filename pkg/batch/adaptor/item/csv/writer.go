@@ -46,8 +46,8 @@ func newWriter(cfg writerConfig, use registry.BuildContext) (item.Writer, error)
 	}
 	w := &writer{
 		cfg: cfg, item: use.In.Schema(),
-		lines: encoded{form: &form{nulls: cfg.Nulls, quoteAll: all, quote: quote, escape: escape, comma: comma, end: "\n"}, enc: enc},
-		out: filestream.NewOutput(filestream.OutputConfig{
+		lines: encoded{form: &form{nulls: cfg.Nulls, quoteAll: all, quote: quote, escape: escape, comma: comma, end: "\n", enc: enc}},
+		Publisher: filestream.NewPublisher("csv", filestream.OutputConfig{
 			Path: cfg.Path, Compression: cfg.Compression, Append: appends, Together: cfg.Together, Form: formOf(cfg, comma, use.In.Schema()), Mode: use.FileMode, Attempt: use.Attempt,
 		}),
 	}
@@ -70,10 +70,10 @@ func lineEnd(cfg writerConfig) string {
 }
 
 type writer struct {
+	filestream.Publisher
 	cfg   writerConfig
 	lines encoded
 	item  *row.Schema
-	out   *filestream.Output
 
 	begun   bool
 	columns []string
@@ -81,7 +81,7 @@ type writer struct {
 }
 
 func (w *writer) Open(ctx context.Context, at item.Position) error {
-	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
+	return w.start(at, func(at *filestream.OutputPosition) error { return w.Out.Open(ctx, at) })
 }
 
 // Joins implements itemextra.Joiner.
@@ -93,11 +93,11 @@ func (w *writer) JoinParts(ctx context.Context, at item.Position, parts []item.P
 	if err != nil {
 		return fmt.Errorf("csv: %w", err)
 	}
-	return w.start(at, func(at *filestream.OutputPosition) error { return filestream.Join(ctx, w.out, at, joined) })
+	return w.start(at, func(at *filestream.OutputPosition) error { return filestream.Join(ctx, w.Out, at, joined) })
 }
 
 func (w *writer) Rewind(_ context.Context, at item.Position) error {
-	return w.start(at, w.out.Rewind)
+	return w.start(at, w.Out.Rewind)
 }
 
 func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) error) error {
@@ -110,7 +110,7 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	if err := place(pos); err != nil {
 		return fmt.Errorf("csv: %w", err)
 	}
-	w.begun, w.schema = w.out.Begun(), nil
+	w.begun, w.schema = w.Out.Begun(), nil
 	switch {
 	case !w.item.IsOpen():
 		w.columns = columnsOf(w.item)
@@ -127,7 +127,7 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 }
 
 func (w *writer) checkHeader(columns []string) error {
-	head := w.out.Appended()
+	head := w.Out.Appended()
 	if !w.cfg.Header || head == nil {
 		return nil
 	}
@@ -150,11 +150,11 @@ func (w *writer) begin(schema *row.Schema) error {
 			return fmt.Errorf("csv: the header: %w", err)
 		}
 	}
-	if _, err := w.out.Write(l.buf); err != nil {
+	if _, err := w.Out.Write(l.buf); err != nil {
 		return fmt.Errorf("csv: %w", err)
 	}
 	w.begun, w.columns, w.schema = true, columns, schema
-	if err := filestream.EndHead(w.out); err != nil {
+	if err := filestream.EndHead(w.Out); err != nil {
 		return fmt.Errorf("csv: %w", err)
 	}
 	return w.declare(schema)
@@ -176,10 +176,7 @@ func (l *encoded) appendHeader(buf []byte, columns []string) []byte {
 }
 
 func (w *writer) declare(schema *row.Schema) error {
-	if err := w.out.Declare(formColumns, columnsText(schema, w.cfg.Nulls)); err != nil {
-		return fmt.Errorf("csv: %w", err)
-	}
-	return nil
+	return w.Named(w.Out.Declare(formColumns, columnsText(schema, w.cfg.Nulls)))
 }
 
 func columnsOf(schema *row.Schema) []string {
@@ -204,19 +201,11 @@ func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][
 }
 
 func (w *writer) write(l *encoded) error {
-	if _, err := w.out.Write(l.buf); err != nil {
-		return fmt.Errorf("csv: %w", err)
-	}
-	return nil
+	_, err := w.Out.Write(l.buf)
+	return w.Named(err)
 }
 
-func (w *writer) NewEncoding() item.RecordEncoding {
-	enc, err := filestream.NewEncoder(w.cfg.Encoding)
-	if err != nil {
-		return nil
-	}
-	return &encoded{form: w.lines.form, enc: enc}
-}
+func (w *writer) NewEncoding() item.RecordEncoding { return &encoded{form: w.lines.form} }
 
 func (w *writer) WriteEncoded(_ context.Context, of item.RecordEncoding) (bool, error) {
 	l, ok := of.(*encoded)
@@ -252,38 +241,4 @@ func (w *writer) use(schema *row.Schema) error {
 	return nil
 }
 
-// WritesAhead implements itemextra.AheadWriter.
-func (w *writer) WritesAhead() bool { return filestream.WritesAhead(w.out) }
-
-func (w *writer) Prepare(context.Context) error {
-	if err := w.out.Sync(); err != nil {
-		return fmt.Errorf("csv: %w", err)
-	}
-	return nil
-}
-
-func (w *writer) Position() (item.Position, error) { return json.Marshal(w.out.Position()) }
-
-func (w *writer) Release(ctx context.Context) error {
-	if err := w.out.Release(ctx); err != nil {
-		return fmt.Errorf("csv: %w", err)
-	}
-	return nil
-}
-
-func (w *writer) Stage(ctx context.Context) (bool, error) {
-	staged, err := w.out.Stage(ctx)
-	if err != nil {
-		return false, fmt.Errorf("csv: %w", err)
-	}
-	return staged, nil
-}
-
-func (w *writer) Finish(ctx context.Context) error {
-	if err := w.out.Finish(ctx); err != nil {
-		return fmt.Errorf("csv: %w", err)
-	}
-	return nil
-}
-
-func (w *writer) Close(context.Context) error { return w.out.Close() }
+func (w *writer) Position() (item.Position, error) { return json.Marshal(w.Out.Position()) }

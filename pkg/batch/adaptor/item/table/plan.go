@@ -79,7 +79,7 @@ func newPlan(cfg *config, schema *row.Schema, table *relation, d tx.Dialect) (*p
 		p.add(table.columns[i], schema.Index(cfg.field(name)), d)
 	}
 	p.clearDeleted(table, d)
-	p.copyInBinary(table)
+	p.qualified = nameForBinary(p, table)
 	if len(p.cols) == 0 && len(errs) == 0 {
 		errs = append(errs, errors.New("the items have no field to write"))
 	}

@@ -25,11 +25,12 @@ import (
 // COPY does it, and then its columns must have the types of the plan, which the lock keeps. If they have others, the
 // chunk is sent as texts in the same transaction.
 
-// copyInBinary decides for the binary form if each column has one.
-func (p *plan) copyInBinary(table *relation) {
-	if p.onPostgres && p.copies && !slices.ContainsFunc(p.cols, func(c column) bool { return c.copied() == 0 }) {
-		p.qualified = table.qualified
+// nameForBinary returns "" unless each column has a binary form.
+func nameForBinary(p *plan, table *relation) string {
+	if !p.onPostgres || !p.copies || slices.ContainsFunc(p.cols, func(c column) bool { return c.copied() == 0 }) {
+		return ""
 	}
+	return table.qualified
 }
 
 func (p *plan) copiesBinary() bool { return p.qualified != "" && !p.changed.Load() }
@@ -66,7 +67,7 @@ func (p *plan) list() string {
 }
 
 // sameTable locks the table, and fails if its columns are not of the types of the plan any more. A name without its
-// schema could be that of a type, such as money.
+// schema could mean a type, such as money.
 func (p *plan) sameTable() pgxconn.Begin {
 	if p.same == nil {
 		now, planned := make([]string, len(p.cols)), make([]string, len(p.cols))

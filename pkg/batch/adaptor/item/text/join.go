@@ -16,19 +16,19 @@ func (w *writer) Joins() bool { return w.cfg.together }
 func (w *writer) JoinParts(ctx context.Context, at item.Position, parts []item.Position) error {
 	joined, err := filestream.JoinedAt(parts)
 	if err != nil {
-		return w.named(err)
+		return w.Named(err)
 	}
 	var own *filestream.OutputPosition
 	if at != nil {
 		if err := json.Unmarshal(at, &own); err != nil {
-			return w.named(fmt.Errorf("cannot restart: the stored position is unreadable: %w", err))
+			return w.Named(fmt.Errorf("cannot restart: the stored position is unreadable: %w", err))
 		}
 	}
 	total, err := w.total(parts)
 	if err != nil {
-		return w.named(err)
+		return w.Named(err)
 	}
-	return w.start(total, func(*filestream.OutputPosition) error { return filestream.Join(ctx, w.out, own, joined) })
+	return w.start(total, func(*filestream.OutputPosition) error { return filestream.Join(ctx, w.Out, own, joined) })
 }
 
 func (w *writer) total(parts []item.Position) (item.Position, error) {

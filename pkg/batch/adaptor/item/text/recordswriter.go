@@ -111,8 +111,16 @@ func (w *recordsWriter) begin(at recordtypes.Position, resumed bool) (err error)
 	return err
 }
 
-// put makes the trailers and headers before an item's record, and the record.
-func (w *recordsWriter) put(emit func([]byte) error, schema *row.Schema, values []row.Value) error {
+func (w *recordsWriter) detail(dst []byte, schema *row.Schema, values []row.Value) ([]byte, error) {
+	t, err := w.typeOfItem(values)
+	if err != nil {
+		return dst, err
+	}
+	return w.recordOf(dst, t, schema, values)
+}
+
+// next makes the trailers and headers before an item's record, and counts the record.
+func (w *recordsWriter) next(emit func([]byte) error, schema *row.Schema, values []row.Value) error {
 	t, err := w.typeOfItem(values)
 	if err != nil {
 		return err
@@ -126,13 +134,7 @@ func (w *recordsWriter) put(emit func([]byte) error, schema *row.Schema, values 
 			return err
 		}
 	}
-	if w.line, err = w.recordOf(w.line[:0], t, schema, values); err != nil {
-		return err
-	}
-	if err := w.state.Count(t, &w.item); err != nil {
-		return err
-	}
-	return emit(w.line)
+	return w.state.Count(t, &w.item)
 }
 
 func (w *recordsWriter) typeOfItem(values []row.Value) (*recordtypes.Type, error) {

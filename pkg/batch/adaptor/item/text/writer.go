@@ -46,7 +46,7 @@ func newFixedWriter(cfg fixedWriterConfig, use registry.BuildContext) (item.Writ
 		form["length"] = strconv.Itoa(cfg.Length)
 	}
 	out := outConfig{
-		name: "fixed", path: cfg.Path, compression: cfg.Compression, appends: cfg.Append, together: cfg.Together, encoding: cfg.Encoding, lineEnd: cfg.LineEnd, shape: l.shape,
+		name: "fixed", path: cfg.Path, compression: cfg.Compression, appends: cfg.Append, together: cfg.Together, encoding: cfg.Encoding, lineEnd: cfg.LineEnd, ending: ending{shape: l.shape},
 		header: cfg.Header, put: l.appendRecord, sums: total, form: form,
 	}
 	if cfg.Trailer != nil {
@@ -70,8 +70,8 @@ func newTypesWriter(cfg fixedWriterConfig, types *recordsWriter, use registry.Bu
 		form["length"] = strconv.Itoa(cfg.Length)
 	}
 	return newOutput(outConfig{
-		name: "fixed", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, lineEnd: cfg.LineEnd, shape: types.shape,
-		header: cfg.Header, types: types, form: form,
+		name: "fixed", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, lineEnd: cfg.LineEnd, ending: ending{shape: types.shape},
+		header: cfg.Header, put: types.detail, types: types, form: form,
 	}, use)
 }
 
@@ -193,19 +193,17 @@ type outConfig struct {
 	// the last record of a file with that many records, or nil
 	trailer func(records int64) ([]byte, error)
 	sums    *sums
-	types   *recordsWriter // instead of put, trailer and sums; nil means one type
+	types   *recordsWriter // instead of trailer and sums; nil means one type
 	form    filestream.Form
-	shape
+	ending
 }
 
 type writer struct {
+	filestream.Publisher
 	cfg     outConfig
-	end     string
 	schema  *row.Schema
-	enc     *filestream.Encoder
-	out     *filestream.Output
 	records int64
-	line    []byte
+	own     encoded // for WriteRecords
 	buf     []byte
 }
 
@@ -221,20 +219,21 @@ func newOutput(cfg outConfig, use registry.BuildContext) (item.Writer, error) {
 	if cfg.codec != nil {
 		encoding = ""
 	}
-	enc, err := filestream.NewEncoder(encoding)
-	if err != nil {
+	var err error
+	if cfg.enc, err = filestream.NewEncoder(encoding); err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.name, err)
 	}
-	w := &writer{cfg: cfg, schema: use.In.Schema(), enc: enc, end: "\n"}
-	if cfg.lineEnd == "crlf" {
-		w.end = "\r\n"
+	if cfg.end = "\n"; cfg.lineEnd == "crlf" {
+		cfg.end = "\r\n"
 	}
-	appends, err := filestream.AppendTo(cfg.appends, encoding, w.end)
+	w := &writer{cfg: cfg, schema: use.In.Schema()}
+	w.own.cfg = &w.cfg
+	appends, err := filestream.AppendTo(cfg.appends, encoding, cfg.end)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.name, err)
 	}
 	if appends != nil {
-		appends.Record, appends.Ends = cfg.length, &filestream.Ends{LineEnd: w.end}
+		appends.Record, appends.Ends = cfg.length, &filestream.Ends{LineEnd: cfg.end}
 	}
 	form := filestream.Form{
 		filestream.FormWriter: cfg.name, "line_end": cmp.Or(cfg.lineEnd, "lf"), "encoding": filestream.CanonicalEncoding(cfg.encoding),
@@ -242,18 +241,18 @@ func newOutput(cfg outConfig, use registry.BuildContext) (item.Writer, error) {
 	for name, value := range cfg.form {
 		form[name] = value
 	}
-	w.out = filestream.NewOutput(filestream.OutputConfig{
+	w.Publisher = filestream.NewPublisher(cfg.name, filestream.OutputConfig{
 		Path: cfg.path, Compression: cfg.compression, Append: appends, Together: cfg.together, Form: form, Mode: use.FileMode, Attempt: use.Attempt,
 	})
 	return use.In.ToRecords(w)
 }
 
 func (w *writer) Open(ctx context.Context, at item.Position) error {
-	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
+	return w.start(at, func(at *filestream.OutputPosition) error { return w.Out.Open(ctx, at) })
 }
 
 func (w *writer) Rewind(_ context.Context, at item.Position) error {
-	return w.start(at, w.out.Rewind)
+	return w.start(at, w.Out.Rewind)
 }
 
 func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) error) error {
@@ -265,59 +264,59 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	var from *filestream.OutputPosition
 	if at != nil {
 		if err := json.Unmarshal(at, &pos); err != nil {
-			return w.named(fmt.Errorf("cannot restart: the stored position is unreadable: %w", err))
+			return w.Named(fmt.Errorf("cannot restart: the stored position is unreadable: %w", err))
 		}
 		w.records, from = pos.Records, &pos.OutputPosition
 		if w.cfg.sums != nil {
 			if err := w.cfg.sums.restore(pos.sumPosition); err != nil {
-				return w.named(err)
+				return w.Named(err)
 			}
 		}
 	}
 	if w.cfg.types != nil {
 		if err := w.cfg.types.begin(typesOf(pos.Types), pos.Types != nil); err != nil {
-			return w.named(err)
+			return w.Named(err)
 		}
 	}
 	if err := w.setTrailer(); err != nil {
-		return w.named(err)
+		return w.Named(err)
 	}
 	if err := place(from); err != nil {
-		return w.named(err)
+		return w.Named(err)
 	}
-	if w.out.Begun() {
+	if w.Out.Begun() {
 		return w.checkHeader()
 	}
-	w.buf = append(w.buf[:0], w.enc.BOM()...)
+	w.buf = append(w.buf[:0], w.cfg.enc.BOM()...)
 	if w.cfg.header != "" {
 		header, err := w.cfg.marked(w.cfg.header)
 		if err == nil {
 			err = w.encode([]byte(header))
 		}
 		if err != nil {
-			return w.named(fmt.Errorf("the header: %w", err))
+			return w.Named(fmt.Errorf("the header: %w", err))
 		}
 	}
-	_, err := w.out.Write(w.buf)
+	_, err := w.Out.Write(w.buf)
 	if err == nil {
-		err = filestream.EndHead(w.out)
+		err = filestream.EndHead(w.Out)
 	}
-	return w.named(err)
+	return w.Named(err)
 }
 
 func (w *writer) checkHeader() error {
-	head := w.out.Appended()
+	head := w.Out.Appended()
 	if w.cfg.header == "" || head == nil {
 		return nil
 	}
 	header, err := w.cfg.marked(w.cfg.header)
 	if err != nil {
-		return w.named(fmt.Errorf("the header: %w", err))
+		return w.Named(fmt.Errorf("the header: %w", err))
 	}
 	if bytes.HasPrefix(head, []byte(header)) {
 		return nil
 	}
-	return w.named(exception.Fatal("", fmt.Errorf("cannot append to %s: it begins with %.80q, but the header of this step is %.80q", w.cfg.path, head, header)))
+	return w.Named(exception.Fatal("", fmt.Errorf("cannot append to %s: it begins with %.80q, but the header of this step is %.80q", w.cfg.path, head, header)))
 }
 
 func typesOf(at *recordtypes.Position) recordtypes.Position {
@@ -333,7 +332,7 @@ func (w *writer) setTrailer() error {
 		if err := w.cfg.types.trailers(w.encode, w.cfg.types.state.Clone(), nil, w.schema); err != nil {
 			return err
 		}
-		w.out.SetTrailer(slices.Clone(w.buf))
+		w.Out.SetTrailer(slices.Clone(w.buf))
 		return nil
 	}
 	if w.cfg.trailer == nil {
@@ -347,62 +346,55 @@ func (w *writer) setTrailer() error {
 	if err := w.encode(text); err != nil {
 		return fmt.Errorf("the trailer: %w", err)
 	}
-	w.out.SetTrailer(slices.Clone(w.buf))
+	w.Out.SetTrailer(slices.Clone(w.buf))
 	return nil
 }
 
-func (w *writer) encode(line []byte) error {
-	if w.cfg.codec != nil {
-		if len(line) > w.cfg.length {
-			return fmt.Errorf("it has %d bytes, but a record has %d (length)", len(line), w.cfg.length)
-		}
-		w.buf = append(w.buf, line...)
-		for n := len(line); n < w.cfg.length; n++ {
-			w.buf = append(w.buf, w.cfg.codec.blank)
-		}
-		return nil
-	}
-	if bytes.ContainsAny(line, "\r\n") {
-		return fmt.Errorf("%.80q has a line end", line)
-	}
-	encoded, err := w.enc.Encode(append(line, w.end...))
-	if err != nil {
-		return err
-	}
-	w.buf = append(w.buf, encoded...)
-	return nil
+func (w *writer) encode(line []byte) (err error) {
+	w.buf, err = w.cfg.appendEnded(w.buf, line)
+	return err
 }
 
 // All records are encoded first: if one cannot be, the file stays unchanged.
-func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][]row.Value) (err error) {
-	w.buf = w.buf[:0]
+func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][]row.Value) error {
+	if err := w.own.EncodeRecords(schema, records); err != nil {
+		return err
+	}
+	return w.write(&w.own)
+}
+
+func (w *writer) write(e *encoded) (err error) {
+	text := e.text
 	if w.cfg.types != nil {
 		defer func(before *recordtypes.State) {
 			if err != nil {
 				w.cfg.types.state = before
 			}
 		}(w.cfg.types.state.Clone())
-	}
-	for _, record := range records {
-		if err := w.put(schema, record); err != nil {
+		if err := w.enclose(e); err != nil {
 			return exception.InvalidItem(w.cfg.name, exception.ClassInvalidItem, err)
 		}
+		text = w.buf
 	}
-	if _, err := w.out.Write(w.buf); err != nil {
-		return w.named(err)
+	if _, err := w.Out.Write(text); err != nil {
+		return w.Named(err)
 	}
-	w.records += int64(len(records))
-	return w.named(w.sum(schema, records))
+	w.records += int64(len(e.records))
+	return w.Named(w.sum(e.schema, e.records))
 }
 
-func (w *writer) put(schema *row.Schema, record []row.Value) (err error) {
-	if w.cfg.types != nil {
-		return w.cfg.types.put(w.encode, schema, record)
+// enclose puts the details of a chunk between the headers and trailers that are due.
+func (w *writer) enclose(e *encoded) error {
+	w.buf = w.buf[:0]
+	from := 0
+	for i, record := range e.records {
+		if err := w.cfg.types.next(w.encode, e.schema, record); err != nil {
+			return err
+		}
+		w.buf = append(w.buf, e.text[from:e.ends[i]]...)
+		from = e.ends[i]
 	}
-	if w.line, err = w.cfg.put(w.line[:0], schema, record); err != nil {
-		return err
-	}
-	return w.encode(w.line)
+	return nil
 }
 
 func (w *writer) sum(schema *row.Schema, records [][]row.Value) error {
@@ -419,10 +411,8 @@ func (w *writer) sum(schema *row.Schema, records [][]row.Value) error {
 	return nil
 }
 
-func (w *writer) Prepare(context.Context) error { return w.named(w.out.Sync()) }
-
 func (w *writer) Position() (item.Position, error) {
-	pos := writerPosition{OutputPosition: w.out.Position(), Records: w.records}
+	pos := writerPosition{OutputPosition: w.Out.Position(), Records: w.records}
 	if w.cfg.sums != nil {
 		pos.sumPosition = w.cfg.sums.position()
 	}
@@ -433,30 +423,18 @@ func (w *writer) Position() (item.Position, error) {
 	return json.Marshal(pos)
 }
 
-func (w *writer) Release(ctx context.Context) error { return w.named(w.out.Release(ctx)) }
-
 func (w *writer) Stage(ctx context.Context) (bool, error) {
 	if err := w.setTrailer(); err != nil {
-		return false, w.named(err)
+		return false, w.Named(err)
 	}
-	staged, err := w.out.Stage(ctx)
-	return staged, w.named(err)
+	return w.Publisher.Stage(ctx)
 }
 
 func (w *writer) Finish(ctx context.Context) error {
 	if err := w.setTrailer(); err != nil {
-		return w.named(err)
+		return w.Named(err)
 	}
-	return w.named(w.out.Finish(ctx))
-}
-
-func (w *writer) Close(context.Context) error { return w.out.Close() }
-
-func (w *writer) named(err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: %w", w.cfg.name, err)
-	}
-	return nil
+	return w.Publisher.Finish(ctx)
 }
 
 func writerLayout(cfg *fixedWriterConfig, in item.Type) (*layout, error) {

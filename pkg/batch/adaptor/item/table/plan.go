@@ -182,26 +182,22 @@ func (p *plan) unfit(v row.Value, i int, why string) error {
 
 // keepsDigits refuses a decimal if the column would silently drop some of its digits.
 func (p *plan) keepsDigits(v row.Value, i int) error {
-	c, name := &p.cols[i], p.schema.Field(p.fields[i]).Name
-	switch v.Kind() {
-	case row.DecimalKind:
-		return p.keeps(v, i, name)
-	case row.JSONKind:
-		if c.binary {
-			return p.keeps(numberOf(v), i, name)
-		}
-	case row.ListOf(row.DecimalKind):
+	switch kind := v.Kind(); {
+	case kind == row.DecimalKind:
+		return p.keeps(v, i, "")
+	case kind == row.JSONKind && p.cols[i].binary:
+		return p.keeps(numberOf(v), i, "")
+	case kind.IsList() && kind == row.ListOf(row.DecimalKind):
 		for n, e := range v.Elements() {
-			if err := p.keeps(e, i, fmt.Sprintf("%s[%d]", name, n)); err != nil {
+			if err := p.keeps(e, i, fmt.Sprintf("[%d]", n)); err != nil {
 				return err
 			}
 		}
-	default:
 	}
 	return nil
 }
 
-func (p *plan) keeps(v row.Value, i int, name string) error {
+func (p *plan) keeps(v row.Value, i int, element string) error {
 	c := &p.cols[i]
 	if v.IsNull() || !c.isDecimal() && !c.binary {
 		return nil
@@ -217,8 +213,9 @@ func (p *plan) keeps(v row.Value, i int, name string) error {
 	default:
 		return nil
 	}
+	f := p.schema.Field(p.fields[i])
 	return exception.InvalidItem("", exception.ClassInvalidItem,
-		fault.Named(name, "%s does not fit column %s of type %s (%s)", p.schema.Field(p.fields[i]).Quoted(v.String()), c.name, c.typeText(), cure))
+		fault.Named(f.Name+element, "%s does not fit column %s of type %s (%s)", f.Quoted(v.String()), c.name, c.typeText(), cure))
 }
 
 func (p *plan) key(record []row.Value) string {

@@ -41,10 +41,11 @@ func (s *redrives) planned(ctx context.Context, req RedriveRequest) (*launch, *r
 	if err != nil {
 		return nil, nil, err
 	}
-	bound := &ports.Bound{Execution: e.ID, Epoch: req.Epoch}
-	if bound.Redrive, err = s.lastRedrive(ctx, e.ID); err != nil { // before its items are read
+	before, err := s.lastRedrive(ctx, e.ID) // before its items are read
+	if err != nil {
 		return nil, nil, err
 	}
+	bound := &ports.Bound{Execution: e.ID, Epoch: req.Epoch, Redrive: before.ID}
 	if e.RedriveOf != 0 {
 		return nil, nil, &Refusal{Reason: refusal.Redrive, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, false)},
 			Err: fmt.Errorf("execution %d is itself a redrive: redrive the items that it skipped from execution %d", e.ID, e.RedriveOf)}
@@ -78,6 +79,11 @@ func (s *redrives) planned(ctx context.Context, req RedriveRequest) (*launch, *r
 	if l.params, err = s.redriveParameters(ctx, req, plan, params); err != nil {
 		return nil, nil, err
 	}
+	if ended, err := s.hasEnded(ctx, before); err != nil {
+		return nil, nil, err
+	} else if ended { // it may have taken the items since they were read
+		return s.planned(ctx, req)
+	}
 	if l.job, err = s.compileRedrive(ctx, d, e, plan, req.Hooks); err != nil {
 		return nil, nil, err
 	}
@@ -90,12 +96,22 @@ func (s *redrives) planned(ctx context.Context, req RedriveRequest) (*launch, *r
 	return l, plan, nil
 }
 
-func (s *redrives) lastRedrive(ctx context.Context, of core.JobExecutionID) (core.JobExecutionID, error) {
+// lastRedrive returns a record without an ID if there is none.
+func (s *redrives) lastRedrive(ctx context.Context, of core.JobExecutionID) (last ports.Redrive, err error) {
 	found, err := s.records.Redrives(ctx, of, 1)
-	if err != nil || len(found) == 0 {
-		return 0, err
+	if err == nil && len(found) > 0 {
+		last = found[0]
 	}
-	return found[0].ID, nil
+	return last, err
+}
+
+// hasEnded reports whether an execution that was active has ended since.
+func (s *redrives) hasEnded(ctx context.Context, before ports.Redrive) (bool, error) {
+	if before.ID == 0 || before.Status.IsOver() {
+		return false, nil
+	}
+	now, err := s.judge.record(ctx, before.ID)
+	return err == nil && now.Status.IsOver(), err
 }
 
 // isStale reports whether a launch was refused because of another redrive that was launched while this one was planned,
@@ -114,7 +130,21 @@ func (s *redrives) isStale(ctx context.Context, req RedriveRequest, l *launch, r
 		return taken, nil
 	}
 	last, err := s.lastRedrive(ctx, req.Execution)
-	return !taken && moved.Newest == last, err
+	return !taken && moved.Newest == last.ID, err
+}
+
+// overtaken is the refusal of a launch if another redrive has completed its items since they were read: for the caller's
+// plan the execution has moved.
+func (s *redrives) overtaken(ctx context.Context, req RedriveRequest, l *launch, refused error) error {
+	r, is := errors.AsType[*Refusal](refused)
+	if !is || r.Reason != refusal.Complete || req.Epoch == 0 {
+		return refused
+	}
+	newest, err := s.newestRedrive(ctx, req.Execution, func(step string) bool { return overlaps(step, redrivenStep(l.params)) })
+	if err != nil || newest == nil {
+		return errors.Join(refused, err)
+	}
+	return s.judge.moved(ctx, &ports.MovedError{Execution: req.Execution, Newest: newest.ID, Status: newest.Status, Epoch: newest.Epoch})
 }
 
 func (s *redrives) redriveFile(ctx context.Context, req RedriveRequest, e *core.JobExecution) (definition, error) {

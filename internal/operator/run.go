@@ -95,6 +95,7 @@ func (s *runs) Redrive(ctx context.Context, req RedriveRequest) (*Running, error
 		if refused == nil || tries == maxReplanned {
 			return running, refused
 		}
+		refused = s.redrives.overtaken(ctx, req, l, refused)
 		if stale, err := s.redrives.isStale(ctx, req, l, refused); err != nil || !stale {
 			return nil, errors.Join(refused, err)
 		}

@@ -91,7 +91,7 @@ func ints(ns ...int64) []row.Value {
 func write(db tx.Database, w *writer, s *row.Schema, records ...[]row.Value) error {
 	encoding := w.NewEncoding()
 	isEncoded := encoding != nil && len(records)%2 == 1 && encoding.EncodeRecords(s, records) == nil
-	return tx.NewManager(db).Do(context.Background(), tx.Attr{}, func(ctx context.Context) error {
+	return tx.NewManager(db).Do(context.Background(), tx.Attr{Late: true}, func(ctx context.Context) error {
 		if isEncoded {
 			if done, err := w.WriteEncoded(ctx, encoding); done || err != nil {
 				return err

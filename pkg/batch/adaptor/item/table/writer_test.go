@@ -443,7 +443,7 @@ func TestStatementsPerChunkDoNotDependOnItsSize(t *testing.T) {
 	for _, c := range []struct {
 		mode writeMode
 		verb string
-	}{{modeInsert, "savepoint "}, {modeUpdate, "with "}, {modeUpsert, "insert "}, {modeDelete, "delete "}} {
+	}{{modeInsert, "begin; "}, {modeUpdate, "with "}, {modeUpsert, "insert "}, {modeDelete, "delete "}} {
 		exec(t, db, "truncate statements")
 		w := writerTo(t, db, s, config{Name: "counted", Mode: c.mode, Key: []string{"id"}})
 		require.NoError(t, write(db, w, s, chunk...))

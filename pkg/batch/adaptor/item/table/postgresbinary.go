@@ -25,7 +25,7 @@ import (
 // COPY does it, and then its columns must have the types of the plan, which the lock keeps. If they have others, the
 // chunk is sent as texts in the same transaction.
 
-// nameForBinary returns "" unless each column has a binary form.
+// nameForBinary returns "" unless all columns have one.
 func nameForBinary(p *plan, table *relation) string {
 	if !p.onPostgres || !p.copies || slices.ContainsFunc(p.cols, func(c column) bool { return c.copied() == 0 }) {
 		return ""
@@ -46,7 +46,7 @@ func (c *column) copied() uint32 {
 	return c.element()
 }
 
-// copyBinary returns false if the table has changed: nothing was written then.
+// copyBinary writes nothing, and returns false, if the table has changed.
 func (b *postgresBatch) copyBinary(ctx context.Context, c *pgx.Conn, begin pgxconn.Begin, p *plan) (took int64, same bool, err error) {
 	text := fmt.Sprintf("copy %s (%s) from stdin (format binary)", p.qualified, p.list())
 	took, err = slices.Concat(begin, p.sameTable()).CopyFrom(ctx, c, bytes.NewReader(b.buf), text)
@@ -58,10 +58,11 @@ func (b *postgresBatch) copyBinary(ctx context.Context, c *pgx.Conn, begin pgxco
 }
 
 func (p *plan) list() string {
-	text, ok := p.texts[0]
+	const columnList = -1
+	text, ok := p.texts[columnList]
 	if !ok {
 		text = quotedList(p.names())
-		p.texts[0] = text
+		p.texts[columnList] = text
 	}
 	return text
 }
